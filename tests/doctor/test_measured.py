@@ -86,6 +86,26 @@ def test_other_operations_are_not_judged_by_an_all_reduce() -> None:
     assert measured_findings(reading) == ()
 
 
+def test_wrong_values_are_an_error_and_their_rows_are_not_judged() -> None:
+    reading = a_reading()
+    reading.measured = [row(2**32, 46.5), row(2**33, 3.0)._replace(num_wrong=60)]
+    wrong, judged = measured_findings(reading)
+    assert (wrong.rule, wrong.severity) == ("nccl-tests-wrong", Severity.ERROR)
+    assert wrong.symptom == "wrong data arrived: nccl-tests counts 60 wrong values at 8 GiB"
+    assert judged.rule == "busbw-as-expected"
+    reading.measured = [row(2**33, 3.0)._replace(num_wrong=60), row(None, 46.5)]
+    (wrong,) = measured_findings(reading)
+
+
+def test_of_several_operations_that_a_row_fits_it_is_said_which() -> None:
+    reading = a_reading()
+    reading.measured = [row(2**33, 3.0)._replace(ops=("all_gather", "all_to_all"))]
+    (finding,) = measured_findings(reading)
+    assert finding.symptom == (
+        "3 GB/s busbw: unknown: of all_gather or all_to_all, the log does not say which"
+    )
+
+
 def of_a_table(busbw: float, gpu: str = "NVIDIA H200") -> LogReading:
     reading = LogReading(listed_ranks={rank: ListedRank("vm", gpu) for rank in range(8)})
     reading.measured = [Measured(Place("a.log", 9), "a row", busbw, 2**34, "all_reduce")]

@@ -54,6 +54,35 @@ def test_a_test_that_failed_says_why() -> None:
     assert measured.measurement.missing["throughput_gbps"] == "the test failed"
 
 
+@pytest.mark.parametrize(
+    ("name", "metrics"),
+    [
+        ("iperf3-nothing-arrived.json", ("throughput_gbps", "mean_round_trip_s")),
+        ("iperf3-udp-nothing-arrived.json", ("throughput_gbps",)),
+    ],
+)
+def test_a_test_of_which_nothing_arrived_has_failed(name: str, metrics: tuple[str, ...]) -> None:
+    """Its own output, while packets with data were dropped: no error, a rate of 0."""
+    (measured,) = read((FILES / name).read_text())
+    assert measured.error is not None
+    assert measured.error.message.startswith("nothing arrived: 0 bytes of ")
+    assert all(measured.measurement.metrics[metric] is None for metric in metrics)
+
+
+def test_nothing_on_the_way_back_has_failed() -> None:
+    said = json.loads((FILES / "iperf3-bidir.json").read_text())
+    said["end"]["sum_received_bidir_reverse"]["bytes"] = 0
+    (measured,) = read(json.dumps(said))
+    assert measured.error is not None
+    assert measured.error.message.startswith("nothing arrived on the way back: 0 bytes of ")
+
+
+def test_a_server_that_went_away_is_a_failure() -> None:
+    (measured,) = read((FILES / "iperf3-server-gone.json").read_text())
+    assert measured.error is not None
+    assert "Connection reset by peer" in measured.error.message
+
+
 def test_a_file_of_several_tests_is_as_many_launches() -> None:
     first, second, third = read(f"{TCP}\nsome words\n{TCP}\n{TCP}")
     assert first.case.key == second.case.key == third.case.key

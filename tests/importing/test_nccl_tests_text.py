@@ -6,6 +6,7 @@ other flags are rendered from its source and say so.
 
 import json
 import math
+import re
 from contextlib import suppress
 
 import pytest
@@ -72,6 +73,17 @@ def test_what_an_old_table_does_not_say_has_to_be_given() -> None:
     assert "--nodes 2 --ranks 16" in str(refused.value)
     (measured,) = read(bare, op="all_gather", nodes=2, ranks=4)
     assert measured.case.label == "all_gather 2x2 imported"
+
+
+def test_an_old_table_tells_its_collective_by_its_columns() -> None:
+    unnamed = "\n".join(OLD.splitlines()[1:])
+    (measured,) = read(unnamed)
+    assert measured.case == read(OLD)[0].case
+    (measured,) = read(re.sub(r"0$", "N/A", unnamed, flags=re.MULTILINE))
+    assert measured.case.label == "all_to_all 2x2 imported"
+    unchecked = re.sub(r"(?<=\d) +0(?=\s)", " N/A", unnamed)
+    with pytest.raises(InputError, match="is: all_gather or all_to_all, by its columns"):
+        read(unchecked)
 
 
 @pytest.mark.parametrize(("op", "ranks"), [("all_reduce", 4), ("all_gather", 2), ("reduce", 4)])

@@ -38,23 +38,41 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 def test_a_bandwidth_gets_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     folder = run_of(ALL_REDUCE, "--path", "nvlink")
     shown = said(capsys, "show", folder)
-    assert "300 GB/s busbw is normal: 2 NVIDIA H200 over nvlink: 250 to 400 GB/s busbw" in shown
+    assert "normal: 300 GB/s busbw, 250 to 400 GB/s expected: 2 NVIDIA H200 over nvlink" in shown
+    assert "unknown: normal" not in shown
     assert "measured by nccl-tests 2.19.6, not by Broadgauge: all_reduce.txt (SHA-256" in shown
 
 
 def test_what_is_not_known_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = said(capsys, "show", run_of(ALL_REDUCE))
-    assert "what it should be is unknown" in shown
-    assert "--gpu h100-sxm --path nvlink" in shown
+    Path("l40s.txt").write_text(ALL_REDUCE.read_text().replace("NVIDIA H200", "NVIDIA L40S"))
+    shown = said(capsys, "show", run_of("l40s.txt"))
+    words = "unknown whether 300 GB/s busbw is normal: the file names no path between the GPUs"
+    assert f"{words} (say what it ran on: `--gpu h100-sxm --path nvlink`)" in shown
+
+
+def test_a_bare_table_is_judged_as_the_doctor_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "normal: 300 GB/s busbw, 250 to 400 GB/s" in said(capsys, "show", run_of(ALL_REDUCE))
+
+
+def test_too_little_is_no_warning_where_nothing_says_nvlink(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    slow = ALL_REDUCE.read_text().replace("894.34  300.15  300.15", "8943.4  30.02  30.02")
+    Path("slow.txt").write_text(slow)
+    words = "too low: 30 GB/s of 250 to 400 GB/s busbw expected: 2 NVIDIA H200 over nvlink"
+    assert f"{words}, if NVLink joins these GPUs" in said(capsys, "show", run_of("slow.txt"))
+    run_of("slow.txt", "--path", "nvlink", "--name", "known", code=8)
 
 
 def test_a_slow_network_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     files = sorted(FILES.glob("node*-pid*.log"))
-    folder = run_of(*files, "--network", "roce-400g*8")
+    folder = run_of(*files, "--network", "roce-400g*8", code=8)
     (record, *_) = read_run(folder).records
     (finding,) = [each for each in record.findings if each.rule == "busbw-below-expected"]
-    assert "8 NICs" in finding.symptom
-    assert "measured: 314 GB/s" in finding.symptom
+    assert finding.symptom == (
+        "too low: 314 GB/s of 364 to 384 GB/s busbw expected: "
+        "400 Gbit/s RoCE with GPUDirect RDMA, 8 NICs"
+    )
     assert "busbw-below-expected" in said(capsys, "show", folder, "--json")
 
 
@@ -100,6 +118,14 @@ def test_files_alike_are_launches_of_one_case(capsys: pytest.CaptureFixture[str]
     assert "299 GB/s" in said(capsys, "show", folder)
 
 
+def test_of_several_launches_the_worst_is_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    slow = ALL_REDUCE.read_text().replace("894.34  300.15  300.15", "8943.4  30.02  30.02")
+    Path("slow.txt").write_text(slow)
+    folder = run_of("slow.txt", ALL_REDUCE, "--path", "nvlink", code=8)
+    words = "too low: 30 GB/s of 250 to 400 GB/s busbw expected: 2 NVIDIA H200 over nvlink"
+    assert f"{words}; in 1 of 2 launches" in said(capsys, "show", folder)
+
+
 def test_labels_are_networks_to_compare(capsys: pytest.CaptureFixture[str]) -> None:
     slow = ALL_REDUCE.read_text().replace("894.34  300.15  300.15", "1788.7  150.08  150.08")
     Path("slow.txt").write_text(slow)
@@ -112,9 +138,10 @@ def test_labels_are_networks_to_compare(capsys: pytest.CaptureFixture[str]) -> N
     assert "Each label (B) against the first (A)" in compared
     assert "all_reduce 1x2 pcie against all_reduce 1x2 nvlink" in compared
     assert "0.5" in compared
+    assert "by size: 1 KiB to 64 MiB alike (within 5 %), 256 MiB 0.5 times as high" in compared
     first, second = run_of(ALL_REDUCE), run_of("slow.txt")
     assert "all_reduce 1x2 imported" in (compared := said(capsys, "compare", first, second))
-    assert "0.5" in compared
+    assert "by size: 1 KiB to 64 MiB alike (within 5 %), 256 MiB 0.5 times as high" in compared
 
 
 def test_report_and_exports(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,8 +41,12 @@ class BandwidthExpectation:
     """What a healthy job of this kind reaches; a bound that is None is not known."""
 
     words: str
-    """`400 Gbit/s RoCE with GPUDirect RDMA: 46 to 48 GB/s a NIC, 8 NICs: 364 to 384 GB/s busbw`, or
-    `unknown: …`."""
+    """Setup and bounds: `400 Gbit/s RoCE with GPUDirect RDMA: 46 to 48 GB/s a NIC, 8 NICs: 364 to
+    384 GB/s busbw`, or `unknown: …`."""
+    setup: str = ""
+    """What it holds for: `400 Gbit/s RoCE with GPUDirect RDMA, 8 NICs`."""
+    why_unknown: str | None = None
+    """Where no bound is known."""
     low_gbyte_per_s: float | None = None
     """Busbw of the whole."""
     high_gbyte_per_s: float | None = None
@@ -58,31 +62,42 @@ class BandwidthExpectation:
     """Of a job over TCP: what RDMA would carry over NICs of this rate."""
     why_less: str | None = None
     """What was found that keeps this job below it."""
+    if_so: str | None = None
+    """What is taken for granted and nothing proves: `NVLink joins these GPUs`."""
 
     @property
     def is_known(self) -> bool:
         return self.low_gbyte_per_s is not None
 
+    @property
+    def bounds(self) -> str:
+        """`364 to 384 GB/s`."""
+        assert self.low_gbyte_per_s is not None
+        assert self.high_gbyte_per_s is not None
+        return _range(self.low_gbyte_per_s, self.high_gbyte_per_s)
 
-def expect(situation: Situation) -> BandwidthExpectation:
-    """Of all that is known; what is missing is named."""
+
+def expect(situation: Situation, told_by: str = "the log") -> BandwidthExpectation:
+    """Of all that is known; what is missing is named, and that it is `told_by` this."""
     if situation.num_nodes is None:
-        return _unknown("the log does not say how many nodes there are", "the number of nodes")
+        return _unknown(f"{told_by} does not say how many nodes there are", "the number of nodes")
     if situation.num_nodes == 1:
-        return _on_one_node(situation)
-    return _between_nodes(situation)
+        return _on_one_node(situation, told_by)
+    return _between_nodes(situation, told_by)
 
 
 def _unknown(why: str, *missing: str) -> BandwidthExpectation:
-    return BandwidthExpectation(words=f"unknown: {why}", missing=missing)
+    return BandwidthExpectation(words=f"unknown: {why}", why_unknown=why, missing=missing)
 
 
-def _on_one_node(situation: Situation) -> BandwidthExpectation:
+def _on_one_node(situation: Situation, told_by: str) -> BandwidthExpectation:
     path, gpu, ranks = situation.inside, situation.gpu, situation.num_ranks
     if gpu is None:
-        return _unknown("the log does not name the GPU", "the GPU's name")
+        return _unknown(f"{told_by} does not name the GPU", "the GPU's name")
     if path is None or ranks is None:
-        return _unknown("the log names no path between the GPUs", "NCCL_DEBUG_SUBSYS=INIT,P2P,SHM")
+        return _unknown(
+            f"{told_by} names no path between the GPUs", "NCCL_DEBUG_SUBSYS=INIT,P2P,SHM"
+        )
     found = expect_path(path, gpu, ranks)
     if found is None:
         return _unknown(
@@ -90,13 +105,16 @@ def _on_one_node(situation: Situation) -> BandwidthExpectation:
             "a figure of this GPU, number and path: see `broadgauge catalog list busbw`",
         )
     low, high = found.low_gbyte_per_s, found.high_gbyte_per_s
+    setup = f"{ranks} {gpu} over {path}"
     return BandwidthExpectation(
-        words=f"{ranks} {gpu} over {path}: {_range(low, high)} busbw",
+        words=f"{setup}: {_range(low, high)} busbw",
+        setup=setup,
         low_gbyte_per_s=low,
         high_gbyte_per_s=high,
         from_bytes=found.from_bytes,
         sources=_of_path(found),
         missing=("whether P2P is NVLink or PCIe here",) if situation.is_inside_guessed else (),
+        if_so="NVLink joins these GPUs" if situation.is_inside_unseen else None,
     )
 
 
@@ -107,17 +125,17 @@ def _of_path(found: Expectation) -> tuple[Sourced, ...]:
     )
 
 
-def _between_nodes(situation: Situation) -> BandwidthExpectation:
+def _between_nodes(situation: Situation, told_by: str) -> BandwidthExpectation:
     transport, nic_gbps = situation.transport, situation.nic_gbps
     prior = None if transport is None else _prior_of(transport)
     if transport is None or prior is None:
         return _unknown(
-            "the log does not say over what the nodes talk", "NCCL_DEBUG_SUBSYS=INIT,NET"
+            f"{told_by} does not say over what the nodes talk", "NCCL_DEBUG_SUBSYS=INIT,NET"
         )
     of_nic = _of_one_nic(prior, nic_gbps)
     if of_nic is None:
         return _unknown(
-            f"what a NIC carries over {NAMES[transport]} follows from its rate, which the log "
+            f"what a NIC carries over {NAMES[transport]} follows from its rate, which {told_by} "
             "does not tell",
             "the NIC's rate",
         )
@@ -125,11 +143,13 @@ def _between_nodes(situation: Situation) -> BandwidthExpectation:
     nics = situation.num_nics or 1
     rate = "" if nic_gbps is None else f"{show_rate(nic_gbps)} "
     gdr = " with GPUDirect RDMA" if transport in RDMA else ""
-    words = f"{rate}{NAMES[transport]}{gdr}: {_range(low, high)} a NIC"
+    setup = f"{rate}{NAMES[transport]}{gdr}"
+    words = f"{setup}: {_range(low, high)} a NIC"
     if nics > 1:
         words += f", {nics} NICs: {_range(low * nics, high * nics)} busbw"
     return BandwidthExpectation(
         words=words,
+        setup=f"{setup}, {nics} NIC{'s' * (nics > 1)}",
         low_gbyte_per_s=low * nics,
         high_gbyte_per_s=high * nics,
         nic_low_gbyte_per_s=low,

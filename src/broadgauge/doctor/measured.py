@@ -1,5 +1,9 @@
 """Is my number normal? What to say of a measured bus bandwidth, beside what it should be."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
 from broadgauge.doctor.expectation import BandwidthExpectation, expect
 from broadgauge.doctor.log.conclusions.conclusion import quoted
 from broadgauge.doctor.log.facts import LogReading, Measured
@@ -10,8 +14,24 @@ from broadgauge.specs.units import show_bandwidth, show_size
 EXPLAINED_FROM_BYTES = 16 * 2**20
 """Where the log says why a job must be slower, messages from here on count: sockets carry a third
 of RDMA at 16 MB as at 2 GB. Source: NVIDIA/deepops docs/k8s-cluster/roce-perf-k8s.md."""
+_WRONG = "nccl-tests-wrong"
+_MOST_WRONG = 3
 _OF_RINGS = ("all_reduce", "all_gather", "reduce_scatter", None)
 """Whose busbw is what crosses the NICs; None: not said, and nearly always all_reduce."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BusbwWords:
+    """How each answer is put; in braces what `_said` fills in. As the doctor says it."""
+
+    unknown: str = "{got} busbw: {expected}"
+    normal: str = "{got} busbw is normal{over}: {expected}{beside}"
+    above: str = "{got} busbw is more than {expected}"
+    average: str = "{got} is the mean over all sizes, which says little: {expected}"
+    small: str = "{got} busbw at {size}: {expected} holds from {from_size} on"
+    below: str = "{expected}; measured: {got}{why}{if_so}"
+    unknown_fix: str | None = None
+    """None: it names what is missing."""
 
 
 def measured_findings(
@@ -25,30 +45,46 @@ def measured_findings(
 
     Of each op the largest message counts; the average only where there is no row.
     """
-    situation = situation_of(reading, gpu=gpu, nic_gbps=nic_gbps)
-    expected = expect(situation)
+    expected = expect(situation_of(reading, gpu=gpu, nic_gbps=nic_gbps))
     given = (
         () if measured_gbyte_per_s is None else (judge_measured(expected, measured_gbyte_per_s),)
     )
-    found = (*given, *(_of_row(expected, row) for row in _largest_rows(reading)))
-    return tuple(map(_unproven, found)) if situation.is_inside_unseen else found
+    rows = [_of_row(expected, row) for row in _largest_rows(_right(reading.measured))]
+    return (*given, *_wrong_rows(reading), *rows)
 
 
-def _unproven(finding: Finding) -> Finding:
-    """Less than over NVLink, where nothing says that NVLink is used: a note."""
-    if finding.severity is Severity.INFO:
-        return finding
-    words = {
-        "severity": Severity.INFO,
-        "symptom": f"{finding.symptom}, if NVLink joins these GPUs",
-        "fix": "NCCL_DEBUG=INFO shows the way that the bytes take; `nvidia-smi topo -m`",
-    }
-    return finding.model_copy(update=words)
+def _right(measured: Sequence[Measured]) -> list[Measured]:
+    """Rows without wrong values; an average holds those of all rows."""
+    has_wrong = any(row.num_wrong for row in measured)
+    return [
+        row for row in measured if not row.num_wrong and not (has_wrong and row.size_bytes is None)
+    ]
 
 
-def _largest_rows(reading: LogReading) -> list[Measured]:
+def _wrong_rows(reading: LogReading) -> tuple[Finding, ...]:
+    """Where the line below the table is missing that a rule knows: the job did not get there."""
+    wrong = [row for row in reading.measured if row.num_wrong]
+    if not wrong or any(seen.rule.id == _WRONG for seen in reading.seen):
+        return ()
+    worst = max(wrong, key=lambda row: row.num_wrong)
+    size = "" if worst.size_bytes is None else f" at {show_size(worst.size_bytes)}"
+    return (
+        Finding(
+            rule=_WRONG,
+            severity=Severity.ERROR,
+            symptom=f"wrong data arrived: nccl-tests counts {worst.num_wrong} wrong values{size}",
+            evidence=tuple(quoted([(row.place, row.text) for row in wrong[:_MOST_WRONG]])),
+            cause="data is corrupted on its way; the bandwidths of these rows do not count",
+            fix="NCCL_IB_HCA with one adapter at a time, and fewer GPUs, shows which is bad; "
+            "NCCL_IB_ECE_ENABLE=0; `dmesg | grep Xid`, `nvidia-smi -q -d ECC`",
+            confidence=Confidence.POSSIBLE,
+        ),
+    )
+
+
+def _largest_rows(measured: Sequence[Measured]) -> list[Measured]:
     rows: dict[str | None, Measured] = {}
-    for row in reading.measured:
+    for row in measured:
         known = rows.get(row.op)
         if row.op in _OF_RINGS and (known is None or _size(row) >= _size(known)):
             rows[row.op] = row
@@ -61,12 +97,21 @@ def _size(row: Measured) -> int:
 
 
 def _of_row(expected: BandwidthExpectation, row: Measured) -> Finding:
+    line = quoted([(row.place, row.text)])[0]
+    if len(row.ops) > 1:
+        return _fact(
+            "busbw-unknown",
+            f"{show_bandwidth(row.busbw_gbyte_per_s)} busbw: unknown: of {' or '.join(row.ops)}, "
+            "the log does not say which",
+            (line,),
+            fix="nccl-tests prints the collective's name from 2.17 on",
+        )
     return judge_measured(
         expected,
         row.busbw_gbyte_per_s,
         size_bytes=row.size_bytes,
         is_average=row.size_bytes is None,
-        line=quoted([(row.place, row.text)])[0],
+        line=line,
     )
 
 
@@ -77,6 +122,7 @@ def judge_measured(
     size_bytes: int | None = None,
     is_average: bool = False,
     line: str | None = None,
+    words: BusbwWords = BusbwWords(),
 ) -> Finding:
     """Is this busbw of an all-reduce what it should be?
 
@@ -84,34 +130,28 @@ def judge_measured(
     the mean over all sizes. `line`: where it was read. Small messages and averages below the
     expectation are no finding, unless the log itself says why the job must be slower.
     """
-    got = show_bandwidth(measured_gbyte_per_s)
     evidence = _evidence(expected, line)
+    said = partial(_said, expected, measured_gbyte_per_s, size_bytes)
     low, high = expected.low_gbyte_per_s, expected.high_gbyte_per_s
     if low is None or high is None:
         fix = f"needed: {'; '.join(expected.missing)}" if expected.missing else None
-        return _fact("busbw-unknown", f"{got} busbw: {expected.words}", evidence, fix=fix)
+        return _fact("busbw-unknown", said(words.unknown), evidence, fix=words.unknown_fix or fix)
     if low <= measured_gbyte_per_s <= high:
-        over = "" if expected.by_rdma is None else " for TCP sockets"
-        return _fact(
-            "busbw-as-expected",
-            f"{got} busbw is normal{over}: {expected.words}{_beside(expected)}",
-            evidence,
-        )
+        return _fact("busbw-as-expected", said(words.normal), evidence)
     if measured_gbyte_per_s > high:
         return _fact(
             "busbw-above-expected",
-            f"{got} busbw is more than {expected.words}",
+            said(words.above),
             evidence,
             cause=(
                 "ranks of a node add up before they send (NVLS, trees, SHARP), more or faster "
                 "NICs than were found, or another definition: bits, or algbw"
             ),
         )
-    is_explained = expected.why_less is not None
-    if is_average and not is_explained:
+    if is_average and expected.why_less is None:
         return _fact(
             "busbw-average",
-            f"{got} is the mean over all sizes, which says little: {expected.words}",
+            said(words.average),
             evidence,
             cause="small messages pull it down: 7.77 was printed where large ones reached 22.9 "
             "(NVIDIA/deepops, roce-perf-k8s.md)",
@@ -120,17 +160,31 @@ def judge_measured(
     if size_bytes is not None and size_bytes < _least_bytes(expected):
         return _fact(
             "busbw-small-message",
-            f"{got} busbw at {show_size(size_bytes)}: {expected.words} holds from "
-            f"{show_size(expected.from_bytes)} on",
+            said(words.small),
             evidence,
             fix=f"measure {show_size(max(expected.from_bytes, 2**30))}",
         )
-    return _below(expected, got, evidence)
+    return _below(expected, said(words.below), evidence)
 
 
-def _beside(expected: BandwidthExpectation) -> str:
-    """What the same NICs could do: normal for sockets is no answer to whose NICs have RDMA."""
-    return "" if expected.by_rdma is None else f"; {expected.by_rdma}"
+def _said(
+    expected: BandwidthExpectation, gbyte_per_s: float, size_bytes: int | None, pattern: str
+) -> str:
+    """Of `BusbwWords`, with the figures."""
+    less = expected.why_less
+    return pattern.format(
+        got=show_bandwidth(gbyte_per_s),
+        expected=expected.words,
+        setup=expected.setup,
+        bounds=expected.bounds if expected.is_known else "",
+        why_unknown=expected.why_unknown,
+        size="" if size_bytes is None else show_size(size_bytes),
+        from_size=show_size(expected.from_bytes),
+        over="" if expected.by_rdma is None else " for TCP sockets",
+        beside="" if expected.by_rdma is None else f"; {expected.by_rdma}",
+        why="" if less is None else f": {less}",
+        if_so="" if expected.if_so is None else f", if {expected.if_so}",
+    )
 
 
 def _least_bytes(expected: BandwidthExpectation) -> int:
@@ -138,13 +192,20 @@ def _least_bytes(expected: BandwidthExpectation) -> int:
     return expected.from_bytes if expected.why_less is None else EXPLAINED_FROM_BYTES
 
 
-def _below(expected: BandwidthExpectation, got: str, evidence: tuple[str, ...]) -> Finding:
+def _below(expected: BandwidthExpectation, symptom: str, evidence: tuple[str, ...]) -> Finding:
     why = expected.why_less
+    if expected.if_so is not None:
+        return _fact(
+            "busbw-below-expected",
+            symptom,
+            evidence,
+            fix="NCCL_DEBUG=INFO shows the way that the bytes take; `nvidia-smi topo -m`",
+        )
     if why is not None:
         return Finding(
             rule="busbw-below-expected",
             severity=Severity.WARNING,
-            symptom=f"{expected.words}; measured: {got}: {why}",
+            symptom=symptom,
             evidence=evidence,
             cause=why,
             fix="see the findings of the network and of GPUDirect RDMA",
@@ -153,7 +214,7 @@ def _below(expected: BandwidthExpectation, got: str, evidence: tuple[str, ...]) 
     return Finding(
         rule="busbw-below-expected",
         severity=Severity.WARNING,
-        symptom=f"{expected.words}; measured: {got}",
+        symptom=symptom,
         evidence=evidence,
         cause=(
             "no line says why: other jobs on the network, a slow node, congestion control, or a "

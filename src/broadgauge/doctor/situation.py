@@ -67,7 +67,7 @@ def situation_of(
         gpu=gpu or _gpu_named(reading),
     )
     if communicator is None:
-        return _of_table(situation)
+        return with_usual_path(situation)
     inside, is_guessed = _inside(reading, communicator)
     return replace(situation, inside=inside, is_inside_guessed=is_guessed)
 
@@ -78,8 +78,8 @@ def _gpu_named(reading: LogReading) -> str | None:
     return next(iter(named)) if len(named) == 1 else None
 
 
-def _of_table(situation: Situation) -> Situation:
-    """nccl-tests' table alone: boards of one node whose GPUs NVLink joins are taken to use it."""
+def with_usual_path(situation: Situation) -> Situation:
+    """No line names a path: boards of one node whose GPUs NVLink joins are taken to use it."""
     gpu = None if situation.gpu is None else find_gpu(situation.gpu)
     if situation.num_nodes != 1 or gpu is None or gpu.nvlink is None:
         return situation

@@ -16,6 +16,7 @@ from broadgauge.importing.measured import (
 )
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.record import ErrorKind, TrialError
+from broadgauge.specs.units import show_size
 
 _GBPS = 1e-9
 _LOOPBACK = ("127.", "::1", "::ffff:127.")
@@ -24,7 +25,7 @@ _LOOPBACK = ("127.", "::1", "::ffff:127.")
 def read_json(document: JsonObject, given: ShapeGiven) -> ImportedMeasurement:
     """One test, from the client's or the server's side. Raises InputError."""
     start, end = document.inside("start"), document.inside("end")
-    failure = document.maybe_text("error")
+    failure = document.maybe_text("error") or _nothing_arrived(end)
     test = start.inside("test_start") if start.has("test_start") else None
     protocol = "TCP" if test is None else test.text("protocol")
     figures = _figures(end, protocol, has_failed=failure is not None)
@@ -39,6 +40,18 @@ def read_json(document: JsonObject, given: ShapeGiven) -> ImportedMeasurement:
     )
     error = None if failure is None else TrialError(kind=ErrorKind.REFUSED, message=failure)
     return measured_command(found, document.place.rstrip(": "), _facts(start, end), error)
+
+
+def _nothing_arrived(end: JsonObject) -> str | None:
+    """iperf3 itself reports no error then, and of UDP no lost packet: nobody counted any."""
+    for key, way in (("sum_received", ""), ("sum_received_bidir_reverse", " on the way back")):
+        if not end.has(key) or end.inside(key).maybe_number("bytes") != 0:
+            continue
+        sent = key.replace("received", "sent")
+        sent_bytes = end.inside(sent).maybe_number("bytes") if end.has(sent) else None
+        of_sent = "" if sent_bytes is None else f" of {show_size(int(sent_bytes))} sent"
+        return f"nothing arrived{way}: 0 bytes{of_sent}; a firewall, or an MTU that a hop lacks?"
+    return None
 
 
 def _figures(end: JsonObject, protocol: str, *, has_failed: bool) -> tuple[Figure, ...]:

@@ -8,8 +8,8 @@ from broadgauge.doctor.log.facts import LogReading
 from broadgauge.doctor.log.files import text_source
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.doctor.log.reading import read_logs
-from broadgauge.doctor.measured import judge_measured
-from broadgauge.doctor.situation import Situation, situation_of
+from broadgauge.doctor.measured import BusbwWords, judge_measured
+from broadgauge.doctor.situation import Situation, situation_of, with_usual_path
 from broadgauge.importing.measured import ImportedMeasurement
 from broadgauge.importing.source import SourceFile, without_secrets
 from broadgauge.specs.network import PathKind
@@ -18,6 +18,15 @@ from broadgauge.specs.record import Finding
 _OF_RINGS = ("all_reduce", "all_gather", "reduce_scatter")
 """Whose busbw is what crosses the NICs."""
 _NCCL = "NCCL "
+_WORDS = BusbwWords(
+    unknown="unknown whether {got} busbw is normal: {why_unknown}",
+    normal="normal{over}: {got} busbw, {bounds} expected: {setup}{beside}",
+    above="more than this path is expected to carry: {got} busbw, {bounds} expected: {setup}",
+    small="too small a message to tell: {got} busbw at {size}, {bounds} expected from {from_size} "
+    "on: {setup}",
+    below="too low: {got} of {bounds} busbw expected: {setup}{why}{if_so}",
+)
+"""A verdict: the answer comes first."""
 _FLAGS_INSIDE = "say what it ran on: `--gpu h100-sxm --path nvlink`"
 _FLAGS_BETWEEN = "say what it ran on: `--network roce-400g*8`, or `--network tcp --nic-rate 100G`"
 
@@ -52,17 +61,14 @@ def judged(
     if not rows or rows[0].op not in _OF_RINGS or measured.case.world_size < 2:
         return None
     largest = max(rows, key=lambda row: row.size_bytes)
-    situation = _situation(measured, given, reading)
-    expected = expect(situation)
-    finding = judge_measured(
-        expected, largest.busbw_gbyte_per_s, size_bytes=largest.size_bytes, line=measured.place
-    )
-    if expected.is_known:
-        return finding
     flags = _FLAGS_INSIDE if measured.case.nodes == 1 else _FLAGS_BETWEEN
-    words = finding.symptom.replace(": unknown: ", ": what it should be is unknown: ")
-    words = words.replace("the log ", "the file ")
-    return finding.model_copy(update={"symptom": words, "fix": flags})
+    return judge_measured(
+        expect(_situation(measured, given, reading), told_by="the file"),
+        largest.busbw_gbyte_per_s,
+        size_bytes=largest.size_bytes,
+        line=measured.place,
+        words=replace(_WORDS, unknown_fix=flags),
+    )
 
 
 def _situation(
@@ -76,7 +82,7 @@ def _situation(
     if network is not None:
         known = replace(known, transport=network.transport, num_nics=network.nics)
     named_gbps = None if network is None else network.nominal_gbps
-    return replace(
+    situation = replace(
         known,
         num_ranks=case.world_size,
         num_nodes=case.nodes,
@@ -85,3 +91,4 @@ def _situation(
         is_inside_guessed=known.is_inside_guessed and given.path is None,
         nic_gbps=given.nic_gbps or named_gbps or known.nic_gbps,
     )
+    return situation if reading is not None or given.path else with_usual_path(situation)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from broadgauge.doctor.log.nccl_tests import ops_of_row
 from broadgauge.importing.measured import FLAGS_OF_SHAPE, ShapeGiven, SizeMeasured
 from broadgauge.merging.definitions import busbw_gbyte_per_s
 from broadgauge.messages.vocabulary import CollectiveOp
@@ -119,21 +120,39 @@ def size_measured(
     )
 
 
-def op_of(program: str | None, given: ShapeGiven, place: str) -> CollectiveOp | None:
-    """None: it is known, and none of ours."""
+def op_of(
+    program: str | None, given: ShapeGiven, place: str, fitting: Sequence[str] = ()
+) -> CollectiveOp | None:
+    """None: it is known, and none of ours. `fitting`: those that its rows can be of."""
     if program is not None:
         return PROGRAMS.get(program)
-    if given.op is None:
-        raise InputError(
-            f"{place}: the file does not say which collective this is",
-            hint="say it: `--op all_reduce`; nccl-tests prints it from 2.17 on",
-        )
-    return given.op
+    if given.op is not None:
+        return given.op
+    ops = [op for op in PROGRAMS.values() if op in fitting]
+    if len(ops) == 1:
+        return ops[0]
+    which = f": {' or '.join(fitting)}, by its columns" if fitting else ""
+    raise InputError(
+        f"{place}: the file does not say which collective this is{which}",
+        hint=f"say it: `--op {next(iter(fitting), 'all_reduce')}`; nccl-tests prints it from "
+        "2.17 on",
+    )
+
+
+def ops_of_rows(rows: Sequence[str], num_ranks: int) -> list[str]:
+    """Collectives that all rows can be of whose bandwidths have digits enough to tell."""
+    of_rows = [ops for ops in (ops_of_row(row, num_ranks) for row in rows) if ops]
+    return [op for op in (of_rows[-1] if of_rows else ()) if all(op in ops for ops in of_rows)]
+
+
+def of_first_group(ranks: Sequence[RankLine]) -> list[RankLine]:
+    """Those of one communicator, where they are split."""
+    return [rank for rank in ranks if rank.group == ranks[0].group]
 
 
 def nodes_and_ranks(ranks: Sequence[RankLine], given: ShapeGiven, place: str) -> tuple[int, int]:
     """Nodes and ranks of one communicator: of the first group, where they are split."""
-    of_first = [rank for rank in ranks if rank.group == ranks[0].group]
+    of_first = of_first_group(ranks)
     num_ranks = given.ranks or len(of_first)
     nodes = given.nodes or len({rank.host for rank in of_first})
     if not num_ranks or not nodes:

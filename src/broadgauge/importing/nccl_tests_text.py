@@ -27,7 +27,9 @@ from broadgauge.importing.nccl_tests import (
     RankLine,
     alike,
     nodes_and_ranks,
+    of_first_group,
     op_of,
+    ops_of_rows,
     size_measured,
     unusual,
 )
@@ -66,6 +68,7 @@ class _Table:
     ranks: list[RankLine] = field(default_factory=list)
     rows: list[tuple[int, TableRow]] = field(default_factory=list)
     """Each with its line."""
+    row_texts: list[str] = field(default_factory=list)
 
     def setting(self, pattern: re.Pattern[str]) -> int | None:
         """Of the header; None: this version does not say it."""
@@ -134,6 +137,7 @@ class _Reader:
                 hint="is the file cut, or do two programs write into it at once?",
             )
         self.table.rows.append((number, row))
+        self.table.row_texts.append(text)
 
     def end(self, num_wrong: int) -> None:
         if self.table is not None:
@@ -196,7 +200,8 @@ def _measured(
 ) -> tuple[list[ImportedMeasurement], str | None]:
     """Of each type and operation; and what was passed over, if it was."""
     place = f"{name}:{table.line}"
-    op = op_of(table.program, given, place)
+    num_ranks = given.ranks or len(of_first_group(table.ranks))
+    op = op_of(table.program, given, place, ops_of_rows(table.row_texts, num_ranks))
     if op is None:
         return [], f"{place}: {table.program}_perf is no collective that Broadgauge knows"
     nodes, ranks = nodes_and_ranks(table.ranks, given, place)

@@ -69,9 +69,13 @@ class FinishedImport:
 
     @property
     def exit_code(self) -> ExitCode:
-        """As of a run: some measurements say themselves that they failed."""
-        is_ok = all(record.status is Status.OK for record in self.records)
-        return ExitCode.OK if is_ok else ExitCode.TRIALS_FAILED
+        """As of a run where a measurement says itself that it failed; else as the doctor's."""
+        if any(record.status is not Status.OK for record in self.records):
+            return ExitCode.TRIALS_FAILED
+        found = {finding.severity for record in self.records for finding in record.findings}
+        if Severity.ERROR in found:
+            return ExitCode.DOCTOR_ERRORS
+        return ExitCode.DOCTOR_WARNINGS if Severity.WARNING in found else ExitCode.OK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

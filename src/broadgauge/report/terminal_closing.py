@@ -149,8 +149,10 @@ def cell_text(cell: Cell | None) -> Text:
 
 
 def verdict_text(verdict: Verdict) -> Text:
-    """The sentence with its bound in colour."""
+    """The sentence with its bound in colour, where it begins with it."""
     bound = verdict.bound.value
+    if not verdict.sentence.startswith(bound):
+        return Text(verdict.sentence)
     text = Text(bound, style=STYLES[verdict.bound])
     text.append(verdict.sentence.removeprefix(bound), style="none")
     return text

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from broadgauge.report.quantities import show, smallest_change, spread, title_of
+from broadgauge.report.size_words import by_size_words
 from broadgauge.report.terminal_tables import heading, print_table, sentence
 from broadgauge.results.model import CaseComparison, RunComparison
 from broadgauge.results.resolution import smallest_ratio
@@ -145,8 +146,13 @@ def _ends(ratio: Estimate) -> str:
 def finding(row: CaseComparison, said: Container[str] = ()) -> str:
     """`step time is 12 % higher in B, worse`, or that it can't be told and what would tell.
 
-    Notes that were `said` already are left out.
+    Notes that were `said` already are left out. Of collectives it ends with what other sizes did.
     """
+    by_size = by_size_words(row.by_size, _change)
+    return f"{_finding(row, said)}; {by_size}" if by_size else _finding(row, said)
+
+
+def _finding(row: CaseComparison, said: Container[str]) -> str:
     if row.comparison is None:
         return "; ".join(row.notes)
     comparison = row.comparison

@@ -202,6 +202,16 @@ class RunSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SizeRatio:
+    """A collective's busbw at one size, B's over A's, of the means over launches."""
+
+    op: str
+    dtype: str
+    size_bytes: int
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseComparison:
     """One metric of two cases, or of one case in two runs."""
 
@@ -216,6 +226,8 @@ class CaseComparison:
     """None where no ratio can be had, with the reason in `notes`."""
     is_paired: bool
     notes: tuple[str, ...] = ()
+    by_size: tuple[SizeRatio, ...] = ()
+    """Of collectives at several sizes: `metric` is the largest's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,13 @@
 """Are nccl-tests' tables found in a log, whatever stands around them, and nothing else?"""
 
+from pathlib import Path
+
 import pytest
 
-from broadgauge.doctor.log.nccl_tests import op_of_row, row_of
+from broadgauge.doctor.log.nccl_tests import ops_of_row, row_of
 from broadgauge.doctor.log.reading import read_text
 
+NCCL_TESTS = Path(__file__).parents[2] / "probes/nccl_tests_outputs"
 TABLE = """\
 # Collective test starting: all_reduce_perf
 # nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5 iters: 20
@@ -53,23 +56,42 @@ def test_without_a_table_nothing_is_measured() -> None:
     assert read_text(row * 3).measured == []
 
 
+OUT_AND_IN = "268435456 67108864 float {columns} 4031.2 {algbw} {busbw} {out} 4031 1.0 1.0 {inside}"
+
+
 @pytest.mark.parametrize(
-    ("redop", "algbw", "busbw", "op"),
+    ("columns", "algbw", "busbw", "wrong", "ops"),
     [
-        ("sum", 266.36, 466.13, "all_reduce"),
-        ("sum", 266.36, 233.07, "reduce_scatter"),
-        ("sum", 100.0, 100.0, "reduce"),
-        ("none", 266.36, 233.07, "all_gather"),
-        ("none", 100.0, 100.0, "broadcast"),
-        ("sum", 100.0, 150.0, None),
+        ("sum -1", 266.36, 466.13, "0 0", ("all_reduce",)),
+        ("sum -1", 266.36, 233.07, "0 0", ("reduce_scatter",)),
+        ("sum 0", 100.0, 100.0, "0 0", ("reduce",)),
+        ("sum -1", 100.0, 100.0, "0 N/A", ("send_recv",)),
+        ("none -1", 266.36, 233.07, "0 0", ("all_gather",)),
+        ("none -1", 266.36, 233.07, "0 N/A", ("all_to_all",)),
+        ("none -1", 266.36, 233.07, "N/A N/A", ("all_gather", "all_to_all")),
+        ("none 0", 100.0, 100.0, "0 0", ("broadcast",)),
+        ("sum -1", 100.0, 150.0, "0 0", ()),
     ],
 )
-def test_an_old_header_tells_its_collective_by_its_bandwidths(
-    redop: str, algbw: float, busbw: float, op: str | None
+def test_an_old_header_tells_its_collective_by_its_columns(
+    columns: str, algbw: float, busbw: float, wrong: str, ops: tuple[str, ...]
 ) -> None:
-    row = f"1073741824 268435456 float {redop} -1 4031.2 {algbw} {busbw} 0"
-    assert op_of_row(row, 8) == op
-    assert op_of_row(row, 2) is None
+    out, inside = wrong.split()
+    row = OUT_AND_IN.format(columns=columns, algbw=algbw, busbw=busbw, out=out, inside=inside)
+    assert ops_of_row(row, 8) == ops
+    assert ops_of_row(row, 1) == ()
+
+
+def test_real_rows_of_two_ranks_are_told_apart_by_what_is_checked_in_place() -> None:
+    found = {}
+    for name in ("all_reduce", "sendrecv", "unchecked"):
+        text = (NCCL_TESTS / f"{name}.txt").read_text()
+        found[name] = ops_of_row(next(line for line in text.splitlines() if row_of(line)), 2)
+    assert found == {
+        "all_reduce": ("all_reduce",),
+        "sendrecv": ("send_recv",),
+        "unchecked": ("all_reduce", "send_recv"),
+    }
 
 
 RANKS = "".join(
@@ -84,3 +106,14 @@ def test_the_list_of_devices_names_hosts_ranks_and_gpus() -> None:
     assert len(listed) == 16
     assert {each.host for each in listed.values()} == {"n00", "n01"}
     assert {each.gpu for each in listed.values()} == {"NVIDIA H100 80GB HBM3"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "num_wrong"), [("4 60", 60), ("0 N/A", 0), ("2e-07 3e-07", 0), ("N/A N/A", 0)]
+)
+def test_wrong_values_are_counted_row_by_row(wrong: str, num_wrong: int) -> None:
+    out, inside = wrong.split()
+    figures = {"columns": "sum -1", "algbw": 266.36, "busbw": 466.13}
+    row = OUT_AND_IN.format(**figures, out=out, inside=inside)
+    (measured,) = read_text(f"{TABLE.splitlines()[0]}\n{RANKS}#   out-of-place\n{row}\n").measured
+    assert measured.num_wrong == num_wrong

@@ -13,9 +13,11 @@ _NOT_KNOWN = "busbw-unknown"
 
 
 def verdict_of_imported(summary: CaseSummary) -> Verdict:
-    """Never more than unknown, with what is known of its bandwidth."""
+    """Its bound is never more than unknown; the sentence says whether its bandwidth is normal.
+
+    Of several launches the worst speaks, and it is said how many did so.
+    """
     assert summary.case.imported is not None
-    why = f"measured by {summary.case.imported.program}, which does not say what it waited for"
     found = [
         finding
         for record in summary.records
@@ -23,8 +25,17 @@ def verdict_of_imported(summary: CaseSummary) -> Verdict:
         if finding.rule.startswith(_JUDGED)
     ]
     if not found:
+        program = summary.case.imported.program
+        why = f"measured by {program}, which does not say what it waited for"
         return verdict_that(Bound.UNKNOWN, why)
-    judged = found[-1]
+    judged = min(reversed(found), key=lambda finding: finding.severity.rank)
     asks = judged.rule == _NOT_KNOWN and judged.fix is not None
+    num_alike = sum(finding.rule == judged.rule for finding in found)
+    of_launches = "" if num_alike == len(found) else f"; in {num_alike} of {len(found)} launches"
     words = f"{judged.symptom} ({judged.fix})" if asks else judged.symptom
-    return verdict_that(Bound.UNKNOWN, f"{words}; {why}", judged.evidence)
+    return Verdict(
+        bound=Bound.UNKNOWN,
+        is_slower_than_one_node=None,
+        sentence=f"{words}{of_launches}",
+        evidence=judged.evidence,
+    )

@@ -21,7 +21,8 @@ class Verdict:
     """More nodes give fewer tokens/s in all than one; None where the interval can't tell, or where
     it was not measured."""
     sentence: str
-    """Begins with the bound: `network-bound: 81 % of each step waits for the network; …`."""
+    """Begins with the bound: `network-bound: 81 % of each step waits for the network; …`; of what
+    was imported with what is said of its bandwidth: `too low: …`."""
     evidence: tuple[str, ...]
     """Figures with units that lead to the sentence, one each."""
 

@@ -191,6 +191,10 @@ class Measured(NamedTuple):
     """Of the message; None: the average over all of them."""
     op: str | None = None
     """As Broadgauge names it: `all_reduce`; None: the log does not say."""
+    ops: tuple[str, ...] = ()
+    """Those that its columns fit, where no line names it."""
+    num_wrong: int = 0
+    """Values that arrived wrong, out of place or in place, whichever are more."""
 
 
 class ListedRank(NamedTuple):

@@ -39,6 +39,8 @@ _MOST_RANKS = 1 << 17
 _ROUNDED = 0.02
 """GB/s; both are printed with two digits."""
 _NEAR_RATIO = 0.01
+_UNCHECKED = "N/A"
+_NEVER_IN_PLACE = ("all_to_all", "send_recv")
 _REDUCED = ("sum", "prod", "max", "min", "avg", "mulsum")
 
 
@@ -64,45 +66,69 @@ class NcclTests:
             return True
         average = _AVERAGE.search(text)
         if average is not None:
-            self._keep(text, place, float(average["busbw"]), None, self._op)
+            self._keep(Measured(place, text, float(average["busbw"]), None, self._op))
             return True
         row = row_of(text)
         if row is None:
             return False
-        self._keep(text, place, row[1], row[0], self._op or op_of_row(text, len(self.ranks)))
+        ops = () if self._op is not None else ops_of_row(text, len(self.ranks))
+        op = ops[0] if len(ops) == 1 else self._op
+        self._keep(Measured(place, text, row[1], row[0], op, ops, _num_wrong(text.split())))
         return True
 
-    def _keep(
-        self, text: str, place: Place, busbw: float, size_bytes: int | None, op: str | None
-    ) -> None:
+    def _keep(self, measured: Measured) -> None:
         if len(self.measured) < MOST_MEASURED:
-            words = kept(text)[:_KEPT_CHARACTERS]
-            self.measured.append(Measured(place, words, busbw, size_bytes, op))
+            words = kept(measured.text)[:_KEPT_CHARACTERS]
+            self.measured.append(measured._replace(text=words))
 
 
-def op_of_row(text: str, num_ranks: int) -> str | None:
-    """Which collective, by busbw over algbw, where no line names it; None: more than one does so.
+def ops_of_row(text: str, num_ranks: int) -> tuple[str, ...]:
+    """Which collectives can this row be of, where no line names it? By its own columns.
 
-    all_reduce 2(n-1)/n, reduce_scatter and all_gather (n-1)/n, broadcast, reduce and send_recv 1.
-    Source: NVIDIA/nccl-tests doc/PERFORMANCE.md.
+    busbw over algbw is 2(n-1)/n of all_reduce, (n-1)/n of reduce_scatter, all_gather and
+    all_to_all, 1 of broadcast, reduce and send_recv. Those with a root name it. all_to_all and
+    send_recv are never checked in place, all others are where they are checked out of place.
+    Source: NVIDIA/nccl-tests doc/PERFORMANCE.md and src/*.cu; send_recv prints `sum`.
     """
     words = text.split()
-    reduced = any(word in _REDUCED for word in words)
-    figures = _figures(words)
-    if figures is None or num_ranks < 3:
-        return None
+    at, figures = _type_at(words), _figures(words)
+    if at is None or figures is None or num_ranks < 2:
+        return ()
     algbw, busbw = figures
     ring = (num_ranks - 1) / num_ranks
-    near = [
+    has_root = len(words) > at + 2 and words[at + 2].isdecimal()
+    is_reduced = any(word in _REDUCED for word in words)
+    found = [
         op
-        for op, factor in (
-            ("all_reduce" if reduced else None, 2 * ring),
-            ("reduce_scatter" if reduced else "all_gather", ring),
-            ("reduce" if reduced else "broadcast", 1.0),
-        )
-        if op is not None and abs(busbw - factor * algbw) <= _ROUNDED + _NEAR_RATIO * busbw
+        for op, factor in _factors(ring, is_reduced=is_reduced, has_root=has_root)
+        if abs(busbw - factor * algbw) <= _ROUNDED + _NEAR_RATIO * busbw
     ]
-    return near[0] if len(near) == 1 else None
+    checks = [word == _UNCHECKED for word in _wrong(words[at + 1 :])]
+    if checks in ([False, True], [False, False]):
+        is_never_in_place = checks[1]
+        found = [op for op in found if (op in _NEVER_IN_PLACE) == is_never_in_place]
+    return tuple(found)
+
+
+def _factors(ring: float, *, is_reduced: bool, has_root: bool) -> tuple[tuple[str, float], ...]:
+    """busbw over algbw of those that print such columns."""
+    if has_root:
+        return (("reduce", 1.0),) if is_reduced else (("broadcast", 1.0),)
+    if is_reduced:
+        return (("all_reduce", 2 * ring), ("reduce_scatter", ring), ("send_recv", 1.0))
+    return (("all_gather", ring), ("all_to_all", ring), ("send_recv", 1.0))
+
+
+def _num_wrong(words: Sequence[str]) -> int:
+    """Before 2.13 the column is an error and no count, which is no whole number."""
+    at = _type_at(words)
+    cells = [] if at is None else _wrong(words[at + 1 :])
+    return max((int(cell) for cell in cells if cell.isdecimal() and len(cell) <= 18), default=0)
+
+
+def _wrong(cells: Sequence[str]) -> list[str]:
+    """`#wrong` out of place and in place."""
+    return [cells[-5], cells[-1]] if len(cells) >= 8 else []
 
 
 def row_of(text: str) -> tuple[int, float] | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from broadgauge.results.comparing.blocks import ValueOf, blocks_of, has_only_positive
+from broadgauge.results.comparing.by_size import size_ratios
 from broadgauge.results.comparing.environments import environment_differences, perhaps_different
 from broadgauge.results.comparing.run_matching import alone, match_cases
 from broadgauge.results.kinds.registry import in_results
@@ -106,6 +107,7 @@ def _row(
         comparison=comparison,
         is_paired=is_paired,
         notes=_comparison_notes(comparison),
+        by_size=size_ratios(a, b, metric),
     )
 
 
