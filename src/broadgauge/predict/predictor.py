@@ -90,7 +90,8 @@ def flops_per_token(columns: Columns) -> Times:
 
 
 def _bound_index(compute: ComputeCosts, evaluation: Evaluation) -> npt.NDArray[np.intp]:
-    """What is busiest decides: to make anything else faster gains less."""
+    """What is busiest decides: to make anything else faster gains less. The network is as busy as
+    it is waited for, at least: latencies and ends that don't overlap count."""
     kernels_s = evaluation.compute_s + evaluation.optimizer_s
     is_memory = compute.memory_bound_ratio > 0.5
     nothing = np.zeros_like(kernels_s)
@@ -98,7 +99,7 @@ def _bound_index(compute: ComputeCosts, evaluation: Evaluation) -> npt.NDArray[n
         np.where(is_memory, nothing, kernels_s),
         np.where(is_memory, kernels_s, nothing),
         np.where(evaluation.launch_s > 0.02 * evaluation.step_s, evaluation.host_busy_s, 0.0),
-        evaluation.inter_busy_s,
+        np.maximum(evaluation.inter_busy_s, evaluation.exposed_network_s),
         evaluation.intra_busy_s,
         evaluation.bubble_s,
         evaluation.storage_s,

@@ -174,3 +174,26 @@ def test_nics_a_node_are_assumed_unless_they_are_said() -> None:
     assert "NICs" not in "; ".join(alone.assumed)
     assert alone.network is not None
     assert alone.network.name == "roce-400g"
+
+
+def test_what_a_slow_network_carries_is_told_since_it_decides() -> None:
+    def told(*networks: str) -> str:
+        return "; ".join(asked(gpu=["h100-sxm"], nodes=[2], network=list(networks)).assumed)
+
+    assert "vnic-200g carries 1.2 GB/s a node (4.8 % of its nominal rate" in told("vnic-200g")
+    assert "pod carries 650 MB/s a node (`broadgauge catalog show pod`" in told("pod")
+    assert "carries" not in told("roce-400g")
+    assert "carries" not in told("vnic-200g=3GB/s")
+
+
+def test_virtual_nics_carry_as_many_times_as_much_as_the_catalog_says() -> None:
+    one, eight = asked(gpu=["h100-sxm"], nodes=[2], network=["vnic-200g", "vnic-200g*8"]).cases
+    assert one.fabric.stated_node_gbyte_per_s is None
+    assert eight.fabric.stated_node_gbyte_per_s == pytest.approx(9.6)
+
+
+def test_nvlink_that_joins_more_than_a_node_is_said_not_to_count() -> None:
+    words = "; ".join(asked(node=["gb200-nvl72"], nodes=[4]).assumed)
+    assert "NVLink beyond a node: not counted (it joins 72 GPUs of gb200-nvl72" in words
+    whole = "; ".join(asked(node=["gb200-nvl72"], nodes=[1], gpus_per_node=[72]).assumed)
+    assert "NVLink beyond" not in whole

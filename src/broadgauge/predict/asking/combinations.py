@@ -16,13 +16,19 @@ from broadgauge.catalog.frameworks import UNKNOWN, framework_named, known_framew
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.predict.asking import defaults
 from broadgauge.predict.asking.defaults import Assumptions
-from broadgauge.predict.asking.from_catalog import fabric_named, shape_of, usual_gpus_per_node
+from broadgauge.predict.asking.from_catalog import (
+    MANY,
+    fabric_named,
+    shape_of,
+    usual_gpus_per_node,
+)
 from broadgauge.predict.asking.question import fault_of
 from broadgauge.predict.case import Fabric, Precision, SplitStrategy, TrainingCase, own_gpu_of
 from broadgauge.predict.facts.columns import ELEMENT_BYTES
 from broadgauge.predict.facts.splits import Fault
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
+from broadgauge.specs.units import show_bandwidth, show_ratio
 
 MOST_CASES = 100_000
 
@@ -93,6 +99,10 @@ def _check(properties: Properties) -> None:
         raise InputError("a node says which GPU it has: one of the two")
 
 
+MUCH_RATIO = 0.5
+"""Of a network's nominal rate: what carries less is told, since it decides."""
+
+
 class _Known:
     """What the catalog says, each name looked up once."""
 
@@ -102,13 +112,14 @@ class _Known:
         self.node = functools.cache(catalog.node)
         self.shape = functools.cache(lambda name: shape_of(self.model(name)))
         self.fabric = functools.cache(lambda name: fabric_named(name, catalog))
-        self.nics = functools.cache(lambda name: catalog.network(name.partition("=")[0]).nics)
+        self.network = functools.cache(lambda name: catalog.network(name.partition("=")[0]))
         self.gpus_per_node = functools.cache(lambda gpu: usual_gpus_per_node(gpu, catalog))
 
 
 def _case(given: Mapping[str, Any], assumptions: Assumptions, known: _Known) -> TrainingCase:
     """One combination, the silent rest filled in."""
     _tell_nics(given, assumptions, known)
+    _tell_carried(given, assumptions, known)
     given = _with_node(given, assumptions, known)
     entry, gpu = known.model(given["model"]), known.gpu(given["gpu"])
     nodes = int(given.get("nodes", 1))
@@ -180,9 +191,29 @@ def _tell_nics(given: Mapping[str, Any], assumptions: Assumptions, known: _Known
     name = given.get("network", "").partition("=")[0]
     if not name or given.get("nodes", 1) == 1:
         return
-    nics = known.nics(name)
+    nics = known.network(name).nics
     if not name.endswith(f"*{nics}"):
         assumptions.tell("NICs a node:", nics, f"{name}; with eight {name}*8")
+
+
+def _tell_carried(given: Mapping[str, Any], assumptions: Assumptions, known: _Known) -> None:
+    """What a network without RDMA carries, where that is far from its nominal rate: it decides."""
+    name = given.get("network", "")
+    if not name or "=" in name or given.get("nodes", 1) == 1:
+        return
+    network = known.network(name)
+    nominal = network.node_nominal_gbps
+    carried = network.carried(communicators=MANY).gbyte_per_s
+    if network.is_rdma or (nominal is not None and carried > MUCH_RATIO * nominal / 8):
+        return
+    share = ""
+    if nominal is not None:
+        share = f"{show_ratio(carried / (nominal / 8), 2)} of its nominal rate; "
+    assumptions.tell(
+        f"{name} carries",
+        f"{show_bandwidth(carried)} a node",
+        f"{share}`broadgauge catalog show {name}` names the source",
+    )
 
 
 def _tell_unknown_framework(same: Mapping[str, Any], assumptions: Assumptions) -> None:
@@ -231,11 +262,20 @@ def _with_node(
     if "node" not in given:
         return given
     node = known.node(given["node"])
+    if node.board_gpus > node.gpus_per_node and "gpus_per_node" not in given:
+        assumptions.tell(
+            "NVLink beyond a node:",
+            "not counted",
+            f"it joins {node.board_gpus} GPUs of {node.name}; with --gpus-per-node "
+            f"{node.board_gpus} they count as one node",
+        )
     told: dict[str, Any] = {"gpu": node.gpu, "gpus_per_node": node.gpus_per_node}
     if node.networks and "network" not in given:
         told["network"] = node.networks[0]
         assumptions.tell("network", node.networks[0], f"the fastest of {node.name}")
-        assumptions.tell("NICs a node:", known.nics(node.networks[0]), f"as {node.name} has")
+        assumptions.tell(
+            "NICs a node:", known.network(node.networks[0]).nics, f"as {node.name} has"
+        )
     return {**told, **given, "node": node.name}
 
 

@@ -85,6 +85,8 @@ def fabric_of_class(network: NetworkClass) -> Fabric:
 def _says_how_much(network: NetworkClass, prior: TransportPrior) -> bool:
     """Does the entry itself, and not only its transport's prior?"""
     rates = (network.typical_ratio, network.typical_gbyte_per_s)
+    if network.nics > 1 and network.typical_gbyte_per_s is not None:
+        return True  # the prior is of one NIC
     if rates != (prior.typical_ratio, prior.typical_gbyte_per_s):
         return True
     ring, usual = network.ring_gbyte_per_s, prior.ring(network.nominal_gbps)
