@@ -28,6 +28,7 @@ def test_parameters_to_the_digit_of_the_checkpoint(name: str, params: int) -> No
 
 def test_every_models_parameters_follow_from_its_shape() -> None:
     for model in known_models():
+        assert model.published_params is not None, model.name
         assert model.params == pytest.approx(model.published_params, rel=0.02), model.name
         if model.published_active_params is not None:
             without = model.active_params - 2 * model.embedding_params

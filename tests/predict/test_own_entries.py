@@ -31,6 +31,11 @@ networks:
      ring_gbyte_per_s: {value: 2.5, low: 2.0, high: 4.5}}
   - {name: silent, transport: virtio, nominal_gbps: 100, source: us, date: 2026-01}
 """
+MODEL = """
+models:
+  - {name: our-model, layers: 24, hidden: 2048, heads: 16, kv_heads: 8, ffn_hidden: 5632,
+     gated_mlp: true, vocabulary: 64000, seq_len: 4096, source: our own code, date: 2026-01}
+"""
 GPUS = """
 gpus:
   - {name: our-gpu, generation: hopper, form: sxm, sms: 132, memory_gib: 160,
@@ -247,3 +252,15 @@ def test_a_gpu_like_a_known_one_is_predicted_with_its_own_memory_rate_and_price(
     catalog_of(f"gpus: [{like.replace(', PRICE', '')}]", tmp_path)
     assert main((*words, "--catalog", str(tmp_path / "mine.yaml"))) == 0
     assert "cost unknown: --usd-per-gpu-hour tells the price" in capsys.readouterr().out
+
+
+def test_a_model_that_was_never_published_is_predicted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(MODEL)
+    assert main(["catalog", "check", str(own)]) == 0
+    assert (
+        main(["predict", "--model", "our-model", "--gpu", "h100-sxm", "--catalog", str(own)]) == 0
+    )
+    assert "our-model" in capsys.readouterr().out

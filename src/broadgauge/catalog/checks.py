@@ -147,11 +147,12 @@ def _of_kind(entry: Entry, catalog: Catalog) -> Iterator[str]:
 
 
 def _of_model(model: ModelEntry) -> Iterator[str]:
-    ratio = model.params / model.published_params
-    if abs(ratio - 1) > TOLERANCE_RATIO:
+    published = model.published_params
+    ratio = 1.0 if published is None else model.params / published
+    if published is not None and abs(ratio - 1) > TOLERANCE_RATIO:
         yield (
             f"{model.params / 1e9:.4g} × 10⁹ parameters follow from its shape, "
-            f"{model.published_params / 1e9:.4g} are published ({ratio - 1:+.1%})"
+            f"{published / 1e9:.4g} are published ({ratio - 1:+.1%})"
         )
     active = model.published_active_params
     if active is not None:
@@ -162,7 +163,7 @@ def _of_model(model: ModelEntry) -> Iterator[str]:
                 f"{model.active_params / 1e9:.4g} × 10⁹ active parameters follow from its shape, "
                 f"embeddings included; {active / 1e9:.4g} are published"
             )
-    if model.architecture == "moe" and active is None:
+    if model.architecture == "moe" and published is not None and active is None:
         yield "a mixture of experts without `published_active_params`"
 
 

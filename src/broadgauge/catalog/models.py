@@ -68,7 +68,8 @@ class ModelEntry(Entry):
     """Of a mixture of experts: layers with a dense MLP."""
     seq_len: int = Field(ge=1)
     """Usual in training."""
-    published_params: int = Field(gt=0)
+    published_params: int | None = Field(default=None, gt=0)
+    """None: a model that was never published."""
     published_active_params: int | None = Field(default=None, gt=0)
 
     @model_validator(mode="before")
