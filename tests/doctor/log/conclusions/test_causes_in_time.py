@@ -49,6 +49,12 @@ def test_a_port_that_flaps_is_the_cause_of_a_transfer_that_failed_on_it() -> Non
     )
 
 
+def test_each_process_tells_of_each_event_and_it_counts_once() -> None:
+    others = [line.replace("node1:311", f"node1:{pid}") for pid in (312, 313) for line in FLAPS]
+    told = found(*FLAPS, *others)["port-went-down"]
+    assert "went down 2 times" in told.symptom
+
+
 @pytest.mark.parametrize("line", [lost("15:16:20"), lost("15:23:51", "mlx5_0")])
 def test_a_transfer_that_failed_before_or_on_another_adapter_is_told_by_itself(line: str) -> None:
     told = found(*FLAPS, line)
@@ -152,6 +158,17 @@ def test_ranks_in_different_collectives_under_one_number() -> None:
     assert set(told) == {"ranks-in-different-collectives"}
     symptom = told["ranks-in-different-collectives"].symptom
     assert "rank 0 in ALLREDUCE of 1,000 elements; rank 1 in BROADCAST of 4 elements" in symptom
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(("SEND", 4), ("RECV", 4)), (("ALLTOALL_BASE", 4), ("ALLTOALL_BASE", 6))],
+)
+def test_what_ranks_may_do_otherwise_is_no_mismatch(
+    first: tuple[str, int], second: tuple[str, int]
+) -> None:
+    told = found(timeout(0, *first), timeout(1, *second))
+    assert "ranks-in-different-collectives" not in told
 
 
 def test_numbers_of_different_groups_are_not_compared() -> None:

@@ -27,10 +27,7 @@ def ports_went_down(reading: LogReading) -> Iterator[Conclusion]:
         return
     ports = {seen.fields["device"].rstrip(":") for seen in down}
     lost = _lost_on(reading, ports, down)
-    times = max(
-        sum(seen.count for seen in down if seen.fields["device"].rstrip(":") == port)
-        for port in ports
-    )
+    times = max(map(_times, down))
     changes = sorted(line for seen in events for line in seen.lines)
     yield Conclusion(
         place=changes[0][0],
@@ -54,6 +51,11 @@ def ports_went_down(reading: LogReading) -> Iterator[Conclusion]:
         explains=frozenset({EVENT_RULE, *(seen.rule.id for seen in lost)}),
         is_cause=True,
     )
+
+
+def _times(down: Seen) -> int:
+    """Each process that uses the adapter says so of each event."""
+    return max(1, round(down.count / max(1, len(down.speakers))))
 
 
 def _symptom(ports: set[str], times: int, events: Sequence[Seen], *, has_lost: bool) -> str:

@@ -14,6 +14,10 @@ _DUMP = "torch-dump-signal"
 _TIMEOUT = "torch-watchdog-timeout"
 PREPARING = "data-preparing"
 _OF_TIMEOUT = frozenset({_TIMEOUT, "torch-taken-down", "torch-watchdog-stuck"})
+_BY_PAIRS = ("SEND", "RECV", "RECVANYSOURCE", "COALESCED")
+"""What two ranks do in turn: one waits to send, the other one to receive, under one number. Of
+ALLTOALL each rank may have another number of elements. Source: pytorch/pytorch
+torch/csrc/distributed/c10d/Work.cpp, opTypeToString."""
 _GROUP = re.compile(r"\[PG (?:ID )?(\d+)")
 _BAR = re.compile(
     r"((?:Generating|Map|Filter|Tokeniz|Running tokenizer|Saving the dataset|Packing|Grouping|"
@@ -98,13 +102,14 @@ def different_collectives(reading: LogReading) -> Iterator[Conclusion]:
     for (_, number), several in by_number.items():
         told = {_what_of(seen): seen for seen in several}
         ranks = [rank for seen in told.values() for rank in seen.ranks]
-        if len(told) > 1 and len(ranks) == len(set(ranks)):
+        is_by_pairs = any(seen.fields["op"] in _BY_PAIRS for seen in several)
+        if len(told) > 1 and len(ranks) == len(set(ranks)) and not is_by_pairs:
             yield _different(told, number)
             return
 
 
 def _what_of(seen: Seen) -> str:
-    elements = seen.fields.get("elements")
+    elements = None if seen.fields["op"].startswith("ALLTOALL") else seen.fields.get("elements")
     return seen.fields["op"] + (f" of {int(elements):,} elements" if elements else "")
 
 
