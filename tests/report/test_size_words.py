@@ -6,7 +6,7 @@ from broadgauge.results.model import SizeRatio
 
 def rows(*ratios: float, op: str = "all_reduce") -> list[SizeRatio]:
     return [
-        SizeRatio(op=op, dtype="float32", size_bytes=2 ** (20 + i), ratio=ratio)
+        SizeRatio(op=op, dtype="float32", size_bytes=2 ** (20 + i), busbw_ratio=ratio)
         for i, ratio in enumerate(ratios)
     ]
 

@@ -26,9 +26,9 @@ def by_size_words(rows: Sequence[SizeRatio], change: Callable[[float], str]) -> 
 
 def _direction(row: SizeRatio) -> int:
     """-1: B is lower; 0: alike; 1: higher."""
-    if abs(row.ratio - 1) < _ALIKE_RATIO:
+    if abs(row.busbw_ratio - 1) < _ALIKE_RATIO:
         return 0
-    return -1 if row.ratio < 1 else 1
+    return -1 if row.busbw_ratio < 1 else 1
 
 
 def _span_words(span: Sequence[SizeRatio], change: Callable[[float], str]) -> str:
@@ -36,6 +36,6 @@ def _span_words(span: Sequence[SizeRatio], change: Callable[[float], str]) -> st
     sizes = first if len(span) == 1 else f"{first} to {last}"
     if _direction(span[0]) == 0:
         return f"{sizes} alike (within {100 * _ALIKE_RATIO:g} %)"
-    ratios = sorted((row.ratio for row in span), key=lambda ratio: abs(ratio - 1))
+    ratios = sorted((row.busbw_ratio for row in span), key=lambda ratio: abs(ratio - 1))
     least, most = change(ratios[0]), change(ratios[-1])
     return f"{sizes} {least}" if least == most else f"{sizes} {least} up to {most}"

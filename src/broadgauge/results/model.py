@@ -208,7 +208,7 @@ class SizeRatio:
     op: str
     dtype: str
     size_bytes: int
-    ratio: float
+    busbw_ratio: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

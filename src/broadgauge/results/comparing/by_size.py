@@ -20,7 +20,7 @@ def size_ratios(a: CaseSummary, b: CaseSummary, metric: str) -> tuple[SizeRatio,
             op=row.op,
             dtype=row.dtype,
             size_bytes=row.size_bytes,
-            ratio=other.busbw_gbyte_per_s.value / row.busbw_gbyte_per_s.value,
+            busbw_ratio=other.busbw_gbyte_per_s.value / row.busbw_gbyte_per_s.value,
         )
         for row, other in pairs
         if row.busbw_gbyte_per_s.value > 0 and other.busbw_gbyte_per_s.value > 0
