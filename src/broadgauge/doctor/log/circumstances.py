@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 
 from broadgauge.doctor.log.facts import LogReading, Way
 
+_WAITING = frozenset({"torch-watchdog-timeout", "torch-watchdog-stuck", "store-barrier-timed-out"})
+
 
 def _uses_gdr(reading: LogReading) -> bool:
     return any(
@@ -22,11 +24,26 @@ def _has_one_adapter(reading: LogReading) -> bool:
     return bool(listed) and all(len(adapters) == 1 for adapters in listed)
 
 
+def _sets_gid_index(reading: LogReading) -> bool:
+    return any("NCCL_IB_GID_INDEX" in process.variables for process in reading.processes.values())
+
+
+def _waits(reading: LogReading) -> bool:
+    """A rank timed out waiting for others, or some initialised a communicator and others not."""
+    return any(seen.rule.id in _WAITING for seen in reading.seen) or any(
+        communicator.started - communicator.completed
+        for communicator in reading.communicators.values()
+    )
+
+
 CIRCUMSTANCES: Mapping[str, Callable[[LogReading], bool]] = {
     "uses-gdr": _uses_gdr,
     "has-one-adapter": _has_one_adapter,
+    "sets-gid-index": _sets_gid_index,
+    "waits": _waits,
 }
-"""By name: are channels over GPUDirect RDMA listed; has each process one adapter? False, too, where
+"""By name: are channels over GPUDirect RDMA listed; has each process one adapter; does any set
+NCCL_IB_GID_INDEX; does any wait for others in vain? False, too, where
 the log does not say."""
 
 

@@ -7,6 +7,7 @@ communicator, of which a process may have several.
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
+from ipaddress import IPv6Address
 from typing import NamedTuple
 
 from broadgauge.doctor.log.rule import Rule
@@ -242,6 +243,19 @@ class ListedPort(NamedTuple):
     """That the adapter could."""
 
 
+class ListedGid(NamedTuple):
+    """An address of an adapter's port, as `show_gids` or `ibv_devinfo -v` lists it."""
+
+    place: Place
+    device: str | None
+    """`mlx5_bond_0`; None: the line does not say."""
+    entry: int
+    """Of its port's table: what NCCL_IB_GID_INDEX chooses."""
+    address: IPv6Address
+    """IPv4 ones as `::ffff:10.20.9.6`."""
+    is_roce_v2: bool
+
+
 class ListedDistances(NamedTuple):
     """One table of `nvidia-smi topo -m`."""
 
@@ -286,6 +300,8 @@ class LogReading:
     """Of anyone but NCCL, that a rule or a reader of tables knows."""
     ports: list[ListedPort] = field(default_factory=list)
     """RDMA ports that `ibstat` or `ibv_devinfo` printed."""
+    gids: list[ListedGid] = field(default_factory=list)
+    """Addresses of adapters that `show_gids` or `ibv_devinfo -v` printed."""
     distances: list[ListedDistances] = field(default_factory=list)
     """Tables of `nvidia-smi topo -m`, of whichever hosts."""
     gpu_names: set[str] = field(default_factory=set)

@@ -10,7 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from broadgauge.doctor.log import gpu_names, ibstat, ibv_devinfo, nccl_tests, topo_matrix
+from broadgauge.doctor.log import (
+    gid_tables,
+    gpu_names,
+    ibstat,
+    ibv_devinfo,
+    nccl_tests,
+    topo_matrix,
+)
 from broadgauge.doctor.log.tracebacks import OpenTracebacks, lines_of_tracebacks
 from broadgauge.doctor.log.wrapping import is_wrapped, stream_of, unwrapped
 
@@ -25,6 +32,7 @@ TRIGGERS = (
     *(b"received by PID", b"examples/s]", b"ibverbs: ", b"abric manager", b"not responding"),
     *(b"blocked for more", b"xception", b"fatal", b"PMI", b"step creation", b"nable to "),
     *(b"xceed", b"as root", b"assign flavors", b"deadlock", b"OVERFLOW", b"alling back to "),
+    b"NVRM",
 )
 """One of these stands in every line that a shipped rule knows; a test holds it. Rules of the user's
 own bring theirs (`Matcher.triggers`). Each costs a search of every byte: short words that many
@@ -38,7 +46,23 @@ ENDING = (
     *(b"job killed", b"(failed "),
 )
 """What may stand beside these in the last words of a process, where no rule knows them."""
-_OF_PORTS = (ibstat.SECOND, ibv_devinfo.FIRST)
+
+
+class _Lists(NamedTuple):
+    """Tables whose rows have no trigger: what stands in them is looked for once one began."""
+
+    heads: tuple[bytes, ...]
+    num_lines_before: int
+    """How many lines before the head belong to it."""
+    triggers: tuple[bytes, ...]
+
+
+_LISTS = (
+    _Lists((ibstat.SECOND, ibv_devinfo.FIRST), 1, (*ibstat.TRIGGERS, *ibv_devinfo.TRIGGERS)),
+    _Lists((gid_tables.OF_DEVINFO, gid_tables.OF_TABLE), 0, gid_tables.TRIGGERS),
+    _Lists((topo_matrix.HEAD,), 0, topo_matrix.TRIGGERS),
+    _Lists((nccl_tests.TABLE,), 0, nccl_tests.TRIGGERS),
+)
 BLOCK_BYTES = 1 << 20
 """What is searched at a time; a line that is longer is cut, at the latest after two of them."""
 LONGEST_BYTES = 1 << 14
@@ -71,9 +95,8 @@ class Counts:
     def __init__(self) -> None:
         self.num_bytes = 0
         self.num_lines = 0
-        self.has_tables = False
-        self.has_ports = False
-        self.has_matrix = False
+        self.begun: set[int] = set()
+        """Of which of the known lists, by number, a head was seen."""
         self.tracebacks = OpenTracebacks()
 
 
@@ -119,33 +142,34 @@ def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _of_block(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterator[TellingLine]:
     """Lists are read from where they begin: what their rows hold is looked for from there on."""
-    if not counts.has_ports and (at := _first_of(block, _OF_PORTS)) >= 0:
-        begin = block.rfind(b"\n", 0, max(0, block.rfind(b"\n", 0, at))) + 1
-        yield from _of_part(block[:begin], triggers, counts)
-        counts.has_ports = True
+    while begins := [
+        (at, number)
+        for number, lists in enumerate(_LISTS)
+        if number not in counts.begun and (at := _first_of(block, lists.heads)) >= 0
+    ]:
+        at, number = min(begins)
+        begin = _begin_of_line(block, at, _LISTS[number].num_lines_before)
+        yield from _of_part(block[:begin], _with_lists(triggers, counts), counts)
+        counts.begun.add(number)
         block = block[begin:]
-    if counts.has_ports:
-        triggers = (*triggers, *ibstat.TRIGGERS, *ibv_devinfo.TRIGGERS)
-    if not counts.has_matrix and (at := block.find(topo_matrix.HEAD)) >= 0:
-        begin = block.rfind(b"\n", 0, at) + 1
-        yield from _of_part(block[:begin], triggers, counts)
-        counts.has_matrix = True
-        block = block[begin:]
-    if counts.has_matrix:
-        triggers = (*triggers, *topo_matrix.TRIGGERS)
-    if not counts.has_tables and (at := block.find(nccl_tests.TABLE)) >= 0:
-        begin = block.rfind(b"\n", 0, at) + 1
-        yield from _of_part(block[:begin], triggers, counts)
-        counts.has_tables = True
-        block = block[begin:]
-    if counts.has_tables:
-        triggers = (*triggers, *nccl_tests.TRIGGERS)
-    yield from _of_part(block, triggers, counts)
+    yield from _of_part(block, _with_lists(triggers, counts), counts)
+
+
+def _with_lists(triggers: Sequence[bytes], counts: Counts) -> Sequence[bytes]:
+    return (*triggers, *(each for number in counts.begun for each in _LISTS[number].triggers))
 
 
 def _first_of(block: bytes, words: Iterable[bytes]) -> int:
     """Where the first of them stands; -1: none does."""
     return min((at for each in words if (at := block.find(each)) >= 0), default=-1)
+
+
+def _begin_of_line(block: bytes, at: int, num_lines_before: int) -> int:
+    """Of the line with this position, or one so many lines before it."""
+    begin = block.rfind(b"\n", 0, at) + 1
+    for _ in range(num_lines_before):
+        begin = block.rfind(b"\n", 0, max(0, begin - 1)) + 1
+    return begin
 
 
 def _of_part(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterator[TellingLine]:

@@ -11,6 +11,7 @@ from broadgauge.doctor.log.endings import Endings
 from broadgauge.doctor.log.facts import LogReading, Place, Seen, Speaker, UnknownWarning
 from broadgauge.doctor.log.files import READ_ERRORS, Source, text_source
 from broadgauge.doctor.log.gathering import Gatherer, Told
+from broadgauge.doctor.log.gid_tables import GidTables
 from broadgauge.doctor.log.gpu_names import GpuNames
 from broadgauge.doctor.log.ibstat import Ibstat
 from broadgauge.doctor.log.ibv_devinfo import IbvDevinfo
@@ -64,6 +65,7 @@ class _Reader:
     _tables: NcclTests = field(init=False)
     _ports: Ibstat = field(init=False)
     _device_ports: IbvDevinfo = field(init=False)
+    _gids: GidTables = field(init=False)
     _topo: TopoMatrix = field(init=False)
     _gpus: GpuNames = field(init=False)
     _endings: Endings = field(init=False)
@@ -75,6 +77,7 @@ class _Reader:
         self._tables = NcclTests(self.reading.measured, self.reading.listed_ranks)
         self._ports = Ibstat(self.reading.ports)
         self._device_ports = IbvDevinfo(self.reading.ports)
+        self._gids = GidTables(self.reading.gids)
         self._topo = TopoMatrix(self.reading.distances)
         self._gpus = GpuNames(self.reading.gpu_names)
         self._endings = Endings()
@@ -123,7 +126,7 @@ class _Reader:
             text, place, is_explained=is_explained, is_known=match is not None
         )
         if match is None:
-            readers = (self._tables, self._ports, self._device_ports, self._topo)
+            readers = (self._tables, self._ports, self._device_ports, self._gids, self._topo)
             is_listed = any(reader.take(text, place) for reader in readers)
             self._gpus.take(text)
             self._take_setting(text, place)

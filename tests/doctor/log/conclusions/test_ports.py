@@ -61,3 +61,16 @@ def test_small_packets_of_roce_are_a_note_and_different_ones_a_warning() -> None
     differ = found(adapter("mlx5_0", mtu=1024), adapter("mlx5_1"))["roce-packets-small"]
     assert differ.severity is Severity.WARNING
     assert "1,024 and 4,096" in differ.symptom
+
+
+def test_a_list_below_a_table_hides_nothing_of_the_table() -> None:
+    """Both stand in one block: the later list must not be looked for first."""
+    table = (
+        "#                                                  out-of-place\n"
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+        "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)\n"
+        "   134217728      33554432     float     sum      -1   8230.0   16.31   30.58      0\n"
+    )
+    reading = read_text(table + adapter("mlx5_0"))
+    assert [each.busbw_gbyte_per_s for each in reading.measured] == [30.58]
+    assert [each.name for each in reading.ports] == ["mlx5_0:1"]

@@ -1,11 +1,12 @@
-"""Did two ends of a RoCE connection take addresses (GIDs) of different kinds?"""
+"""Does a RoCE connection fail since its ends took the wrong address (GID) of an adapter?"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.conclusions.port_events import COMPLETION_RULE
-from broadgauge.doctor.log.facts import LogReading
+from broadgauge.doctor.log.facts import ListedGid, LogReading, Seen
+from broadgauge.doctor.log.speakers import named, who
 from broadgauge.specs.record import Confidence, Finding, Severity
 
 _ENDS = re.compile(
@@ -13,6 +14,8 @@ _ENDS = re.compile(
 )
 """Source: NVIDIA/nccl src/transport/net_ib.cc (2.20 and later), ncclIbTest."""
 _LINK_LOCAL = "fe80:"
+_INDEX = "NCCL_IB_GID_INDEX"
+_CONNECTING = frozenset({"ib-modify-qp", "ib-modify-qp-older"})
 
 
 def gids_of_two_kinds(reading: LogReading) -> Iterator[Conclusion]:
@@ -49,6 +52,68 @@ def gids_of_two_kinds(reading: LogReading) -> Iterator[Conclusion]:
                 is_cause=True,
             )
             return
+
+
+def gid_is_link_local(reading: LogReading) -> Iterator[Conclusion]:
+    """Connections time out, and the index that was asked for is a link-local address in a list."""
+    said = [s for s in reading.seen if s.rule.id in _CONNECTING and _has_timed_out(s)]
+    asked_by_all = {p.variables.get(_INDEX) for p in reading.processes.values()} - {None}
+    gids = [g for g in reading.gids if str(g.entry) in asked_by_all and g.address.is_link_local]
+    if not said or not gids:
+        return
+    first = gids[0]
+    speakers = {speaker for seen in said for speaker in seen.speakers}
+    better = [
+        g
+        for g in reading.gids
+        if g.is_roce_v2 and g.address.ipv4_mapped and g.device == first.device
+    ]
+    yield Conclusion(
+        place=said[0].lines[0][0],
+        finding=Finding(
+            rule="gid-link-local",
+            severity=Severity.ERROR,
+            symptom=(
+                f"RDMA connections of {who(reading, speakers)} on "
+                f"{named(each.host for each in speakers)} time out: "
+                f"{_INDEX}={first.entry} is a link-local address"
+                + ("" if first.device is None else f" of {first.device}")
+            ),
+            evidence=(
+                *quoted(said[0].lines[:1]),
+                *quoted((g.place, _gid_words(g)) for g in (first, *better[:1])),
+            ),
+            cause=(
+                f"GID {first.entry} ({first.address}) is link-local: no route leads from it to "
+                "another network's nodes"
+            ),
+            fix=_other_index(better),
+            confidence=Confidence.LIKELY,
+        ),
+        explains=_CONNECTING,
+        is_cause=True,
+    )
+
+
+def _has_timed_out(seen: Seen) -> bool:
+    return seen.fields.get("code") == "110" or "timed out" in seen.fields.get("reason", "")
+
+
+def _other_index(better: Sequence[ListedGid]) -> str:
+    chosen = (
+        f"NCCL_IB_GID_INDEX={better[0].entry}, the RoCE v2 address {better[0].address.ipv4_mapped},"
+        if better
+        else "the index of a RoCE v2 address with IPv4 in it (`show_gids`),"
+    )
+    return (
+        f"{chosen} where the table is the same on every node; or unset it: NCCL 2.21 and "
+        "later choose by address and RoCE version"
+    )
+
+
+def _gid_words(gid: ListedGid) -> str:
+    address = gid.address.ipv4_mapped or gid.address
+    return f"GID {gid.entry}: {address}{', RoCE v2' if gid.is_roce_v2 else ''}"
 
 
 def _is_link_local(gid: str) -> bool:

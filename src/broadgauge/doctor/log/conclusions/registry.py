@@ -11,8 +11,9 @@ from broadgauge.doctor.log.conclusions.differences import (
     versions_differ,
 )
 from broadgauge.doctor.log.conclusions.distances import nics_far, nvlink_lost
+from broadgauge.doctor.log.conclusions.driver import driver_versions
 from broadgauge.doctor.log.conclusions.gdr import gdr_mixed, gdr_off, gdr_too_far, gdr_unknown
-from broadgauge.doctor.log.conclusions.gids import gids_of_two_kinds
+from broadgauge.doctor.log.conclusions.gids import gid_is_link_local, gids_of_two_kinds
 from broadgauge.doctor.log.conclusions.init import fell_silent, init_not_completed, long_init
 from broadgauge.doctor.log.conclusions.mesh import mesh_between
 from broadgauge.doctor.log.conclusions.network_choice import (
@@ -76,7 +77,9 @@ RULES: tuple[ConclusionRule, ...] = (
     packets_are_small,
     ports_went_down,
     gids_of_two_kinds,
+    gid_is_link_local,
     pcie_links_fail,
+    driver_versions,
     nvlink_lost,
     nics_far,
     mesh_between,
