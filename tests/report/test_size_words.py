@@ -4,9 +4,11 @@ from broadgauge.report.size_words import by_size_words
 from broadgauge.results.model import SizeRatio
 
 
-def rows(*ratios: float, op: str = "all_reduce") -> list[SizeRatio]:
+def rows(*ratios: float, op: str = "all_reduce", engine: str = "torch") -> list[SizeRatio]:
     return [
-        SizeRatio(op=op, dtype="float32", size_bytes=2 ** (20 + i), busbw_ratio=ratio)
+        SizeRatio(
+            engine=engine, op=op, dtype="float32", size_bytes=2 ** (20 + i), busbw_ratio=ratio
+        )
         for i, ratio in enumerate(ratios)
     ]
 
@@ -27,6 +29,14 @@ def test_collectives_are_named_where_there_are_several() -> None:
     assert words(found) == (
         "by size: all_reduce float32 1 MiB to 2 MiB alike (within 5 %), "
         "all_gather float32 1 MiB to 2 MiB 0.5x"
+    )
+
+
+def test_engines_are_named_where_there_are_several() -> None:
+    found = [*rows(1.0, 1.0), *rows(0.5, 0.5, engine="nccl-tests")]
+    assert words(found) == (
+        "by size: torch all_reduce float32 1 MiB to 2 MiB alike (within 5 %), "
+        "nccl-tests all_reduce float32 1 MiB to 2 MiB 0.5x"
     )
 
 

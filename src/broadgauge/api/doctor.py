@@ -10,7 +10,7 @@ from broadgauge.api.asking import OneOrMore, PathLike, path_of, run_of, shown
 from broadgauge.api.display import Displayed, plain_text, preformatted
 from broadgauge.api.table import Table, table_of_rows
 from broadgauge.doctor.answer import Subject
-from broadgauge.doctor.diagnosis import diagnose, exit_code_of, known_of, read_job
+from broadgauge.doctor.diagnosis import Known, diagnose, exit_code_of, known_of, read_job
 from broadgauge.doctor.host.findings import host_findings
 from broadgauge.doctor.host.reading import read_hardware
 from broadgauge.report.doctor_json import doctor_document, run_diagnosis_document
@@ -104,7 +104,7 @@ def doctor(
         raise InputError("doctor of what?", hint='logs="train.log", run="last" or host=True')
     facts = read_hardware() if host else None
     if run is not None:
-        if paths or wanted or rule_files or known != type(known)():
+        if paths or wanted or rule_files or known != Known():
             raise InputError(
                 "run= brings its own logs, and knows what is meant",
                 hint="logs=, expect=, rules=, gpu= and the like belong to logs: ask twice",

@@ -86,7 +86,7 @@ def diagnose(
     if reading is not None:
         situation = situation_of(reading, gpu=known.gpu, nic_gbps=known.nic_gbps)
         expected = expect(situation)
-        found += _of_logs(reading, known)
+        found += _of_logs(reading, expected, known)
     if Subject.TCP in wanted:
         found = [each for each in found if each.rule != RDMA_MISSING]
     found += () if host is None else host_findings(host)
@@ -149,13 +149,8 @@ def _there(host: HardwareFacts | None) -> HardwareFacts:
     return host
 
 
-def _of_logs(reading: LogReading, known: Known) -> list[Finding]:
-    measured = measured_findings(
-        reading,
-        measured_gbyte_per_s=known.busbw_gbyte_per_s,
-        gpu=known.gpu,
-        nic_gbps=known.nic_gbps,
-    )
+def _of_logs(reading: LogReading, expected: BandwidthExpectation, known: Known) -> list[Finding]:
+    measured = measured_findings(reading, expected, measured_gbyte_per_s=known.busbw_gbyte_per_s)
     told = (*log_findings(reading), *unread_findings(reading), *silence_findings(reading))
     return [*told, *measured]
 

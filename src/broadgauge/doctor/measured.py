@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from broadgauge.doctor.expectation import BandwidthExpectation, expect
+from broadgauge.doctor.expectation import BandwidthExpectation
 from broadgauge.doctor.log.conclusions.conclusion import quoted
 from broadgauge.doctor.log.facts import LogReading, Measured
-from broadgauge.doctor.situation import situation_of
 from broadgauge.specs.record import Confidence, Finding, Severity
 from broadgauge.specs.units import show_bandwidth, show_size
 
@@ -36,16 +35,15 @@ class BusbwWords:
 
 def measured_findings(
     reading: LogReading,
+    expected: BandwidthExpectation,
     *,
     measured_gbyte_per_s: float | None = None,
-    gpu: str | None = None,
-    nic_gbps: float | None = None,
 ) -> tuple[Finding, ...]:
-    """Of what nccl-tests printed into these logs, and of a busbw that the user gives.
+    """Of what nccl-tests printed into these logs, and of a busbw that the user gives, beside what
+    such a job should reach.
 
     Of each op the largest message counts; the average only where there is no row.
     """
-    expected = expect(situation_of(reading, gpu=gpu, nic_gbps=nic_gbps))
     given = (
         () if measured_gbyte_per_s is None else (judge_measured(expected, measured_gbyte_per_s),)
     )

@@ -15,10 +15,12 @@ def by_size_words(rows: Sequence[SizeRatio], change: Callable[[float], str]) -> 
 
     `change`: a ratio in words, `50 % lower`.
     """
-    curves = [list(each) for _, each in groupby(rows, lambda row: (row.op, row.dtype))]
+    curves = [list(each) for _, each in groupby(rows, lambda row: (row.engine, row.op, row.dtype))]
+    has_engines = len({row.engine for row in rows}) > 1
     told = []
     for curve in curves:
-        name = f"{curve[0].op} {curve[0].dtype} " if len(curves) > 1 else ""
+        engine = f"{curve[0].engine} " if has_engines else ""
+        name = f"{engine}{curve[0].op} {curve[0].dtype} " if len(curves) > 1 else ""
         spans = [list(each) for _, each in groupby(curve, _direction)]
         told += [f"{name}{_span_words(span, change)}" for span in spans]
     return f"by size: {', '.join(told)}" if told else ""

@@ -205,6 +205,8 @@ class RunSummary:
 class SizeRatio:
     """A collective's busbw at one size, B's over A's, of the means over launches."""
 
+    engine: str
+    """Who measured it."""
     op: str
     dtype: str
     size_bytes: int

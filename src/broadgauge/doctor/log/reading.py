@@ -23,7 +23,7 @@ from broadgauge.doctor.log.nccl_tests import NcclTests
 from broadgauge.doctor.log.prefix import Message, Prefixes, plain
 from broadgauge.doctor.log.printed_variables import printed_variable
 from broadgauge.doctor.log.process_lines import MOST_VARIABLES, version_in
-from broadgauge.doctor.log.rule import ORIGIN, Rule, text_of
+from broadgauge.doctor.log.rule import ORIGIN, PROCESS_GROUP, Rule, text_of
 from broadgauge.doctor.log.topo_matrix import TopoMatrix
 
 MOST_SEEN = 1000
@@ -31,6 +31,7 @@ MOST_LINES = 3
 MOST_UNKNOWN = 20
 MOST_SPEAKERS = 4096
 _RANK = re.compile(r"\[rank(\d{1,7})\]:|\bRank (\d{1,7})\]")
+_GROUP = re.compile(r"\[PG (?:ID )?(\d{1,9})")
 """Source: pytorch/pytorch torch/distributed/distributed_c10d.py (its exception hook) and
 torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp (logPrefix)."""
 
@@ -138,7 +139,7 @@ class _Reader:
         if match.rule.tells == "version":
             self._versions.update(version_in(match.fields["version"]))
             self._note_library(match)
-        self._keep(match, text, place, None, text)
+        self._keep(_with_group(match, text), text, place, None, text)
 
     def _note_library(self, match: Match) -> None:
         if match.rule.tells == "version" and match.wording.says.startswith("RCCL"):
@@ -198,6 +199,13 @@ class _Reader:
             _note_speaker(seen, *holder)
         elif (rank := _rank_of(match, text)) is not None and len(seen.ranks) < MOST_SPEAKERS:
             seen.ranks.add(rank)
+
+
+def _with_group(match: Match, text: str) -> Match:
+    group = _GROUP.search(text)
+    return (
+        match if group is None else match._replace(fields={**match.fields, PROCESS_GROUP: group[1]})
+    )
 
 
 def _until_error(chunks: Iterator[bytes], errors: list[Exception]) -> Iterator[bytes]:

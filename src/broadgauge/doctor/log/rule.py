@@ -34,6 +34,10 @@ ORIGIN = "origin"
 """Told of each of NCCL's warnings, by its prefix: the file that printed it, `nvls` of
 `transport/nvls.cc:244`."""
 
+PROCESS_GROUP = "process_group"
+"""Told of lines of torch's process groups, by their prefix: the number of `[PG ID 3 …]`. Source:
+pytorch/pytorch torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, logPrefix."""
+
 
 class Wording(Part):
     """One way in which some versions say it."""

@@ -17,6 +17,7 @@ def size_ratios(a: CaseSummary, b: CaseSummary, metric: str) -> tuple[SizeRatio,
     pairs = [(row, of_b[_point(row)]) for row in a.collectives if _point(row) in of_b]
     found = tuple(
         SizeRatio(
+            engine=row.engine,
             op=row.op,
             dtype=row.dtype,
             size_bytes=row.size_bytes,

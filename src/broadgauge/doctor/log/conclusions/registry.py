@@ -1,6 +1,7 @@
 """All rules that conclude something of several lines, in the order of their subjects."""
 
 from broadgauge.doctor.log.conclusions.accelerate import fsdp_not_used
+from broadgauge.doctor.log.conclusions.collectives import different_collectives, nobody_through
 from broadgauge.doctor.log.conclusions.conclusion import ConclusionRule
 from broadgauge.doctor.log.conclusions.differences import (
     adapters_differ,
@@ -34,12 +35,7 @@ from broadgauge.doctor.log.conclusions.plugins import (
 from broadgauge.doctor.log.conclusions.port_events import ports_went_down
 from broadgauge.doctor.log.conclusions.ports import packets_are_small, ports_without_link
 from broadgauge.doctor.log.conclusions.sockets import few_streams, wrong_interface
-from broadgauge.doctor.log.conclusions.torch_ranks import (
-    different_collectives,
-    nobody_through,
-    rank_behind,
-    waits_for_preparing,
-)
+from broadgauge.doctor.log.conclusions.torch_ranks import rank_behind, waits_for_preparing
 from broadgauge.doctor.log.conclusions.variables import variables_set
 
 RULES: tuple[ConclusionRule, ...] = (

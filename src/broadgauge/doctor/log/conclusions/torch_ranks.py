@@ -1,24 +1,17 @@
 """Which ranks did the others wait for, by what torch wrote when a collective's time was up?"""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from broadgauge.doctor.log.conclusions.collectives import OF_TIMEOUT, TIMEOUT
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
-from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Seen, Way
-from broadgauge.doctor.log.job import is_of_network, largest
+from broadgauge.doctor.log.facts import LogReading
 from broadgauge.doctor.log.speakers import rank_words
 from broadgauge.specs.record import Confidence, Finding, Severity
 from broadgauge.wording.amounts import show_time
 
 _DUMP = "torch-dump-signal"
-_TIMEOUT = "torch-watchdog-timeout"
 PREPARING = "data-preparing"
-_OF_TIMEOUT = frozenset({_TIMEOUT, "torch-taken-down", "torch-watchdog-stuck"})
-_BY_PAIRS = ("SEND", "RECV", "RECVANYSOURCE", "COALESCED")
-"""What two ranks do in turn: one waits to send, the other one to receive, under one number. Of
-ALLTOALL each rank may have another number of elements. Source: pytorch/pytorch
-torch/csrc/distributed/c10d/Work.cpp, opTypeToString."""
-_GROUP = re.compile(r"\[PG (?:ID )?(\d+)")
 _BAR = re.compile(
     r"((?:Generating|Map|Filter|Tokeniz|Running tokenizer|Saving the dataset|Packing|Grouping|"
     r"Concatenating|Preprocess|Preparing|Flattening|Casting)[\w ()=/-]{0,60}?)\s*:"
@@ -68,79 +61,10 @@ def rank_behind(reading: LogReading) -> Iterator[Conclusion]:
     )
 
 
-def nobody_through(reading: LogReading) -> Iterator[Conclusion]:
-    """All ranks wait in one and the same collective: nobody is missing, the bytes don't arrive."""
-    communicator = largest(reading)
-    if communicator is None or not communicator.num_ranks:
-        return
-    by_collective: dict[tuple[str, str], list[Seen]] = {}
-    for seen in reading.seen:
-        if seen.rule.id == _TIMEOUT:
-            key = (seen.fields.get("sequence", ""), seen.fields.get("op", ""))
-            by_collective.setdefault(key, []).append(seen)
-    for (sequence, op), several in by_collective.items():
-        ranks = {rank for seen in several for rank in seen.ranks}
-        if ranks == set(range(communicator.num_ranks)) and len(
-            {*map(_what_of, several)}
-        ) == 1 < len(ranks):
-            what = f"{op} number {sequence}"
-            yield _nobody_through(communicator, several, what, is_first=sequence == "1")
-
-
-def different_collectives(reading: LogReading) -> Iterator[Conclusion]:
-    """Ranks that wait in different collectives under one number: they will never meet.
-
-    Numbers are of a process group, and lines without one are of the default group. Source:
-    pytorch/pytorch torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, logPrefix.
-    """
-    by_number: dict[tuple[str, str], list[Seen]] = {}
-    for seen in reading.seen:
-        if seen.rule.id == _TIMEOUT and seen.ranks and seen.lines:
-            group = _GROUP.search(seen.lines[0][1])
-            key = (group[1] if group else "", seen.fields["sequence"])
-            by_number.setdefault(key, []).append(seen)
-    for (_, number), several in by_number.items():
-        told = {_what_of(seen): seen for seen in several}
-        ranks = [rank for seen in told.values() for rank in seen.ranks]
-        is_by_pairs = any(seen.fields["op"] in _BY_PAIRS for seen in several)
-        if len(told) > 1 and len(ranks) == len(set(ranks)) and not is_by_pairs:
-            yield _different(told, number)
-            return
-
-
-def _what_of(seen: Seen) -> str:
-    elements = None if seen.fields["op"].startswith("ALLTOALL") else seen.fields.get("elements")
-    return seen.fields["op"] + (f" of {int(elements):,} elements" if elements else "")
-
-
-def _different(told: Mapping[str, Seen], number: str) -> Conclusion:
-    lines = sorted(seen.lines[0] for seen in told.values())
-    waits = "; ".join(f"{rank_words(seen.ranks)} in {what}" for what, seen in told.items())
-    return Conclusion(
-        place=lines[0][0],
-        finding=Finding(
-            rule="ranks-in-different-collectives",
-            severity=Severity.ERROR,
-            symptom=f"ranks wait in different collectives, number {number} of each: {waits}",
-            evidence=quoted(lines),
-            cause=(
-                "the ranks took different ways through the script: a branch that asks for the "
-                "rank, a batch more or less, a parameter that not all ranks use"
-            ),
-            fix=(
-                "TORCH_DISTRIBUTED_DEBUG=DETAIL stops at the first call that differs; look at "
-                "branches around collectives, saving, logging and evaluation"
-            ),
-            confidence=Confidence.LIKELY,
-        ),
-        explains=_OF_TIMEOUT,
-    )
-
-
 def waits_for_preparing(reading: LogReading) -> Iterator[Conclusion]:
     """Ranks that waited in a barrier until their time was up, while data was being prepared."""
     bars = [seen for seen in reading.seen if seen.rule.id == PREPARING]
-    waiting = [seen for seen in reading.seen if seen.rule.id == _TIMEOUT]
+    waiting = [seen for seen in reading.seen if seen.rule.id == TIMEOUT]
     barriers = [seen for seen in waiting if seen.fields.get("elements") == "1"]
     named = [match[1] for seen in bars for _, text in seen.lines if (match := _BAR.search(text))]
     if not named or not barriers or len(barriers) < len(waiting):
@@ -170,56 +94,5 @@ def waits_for_preparing(reading: LogReading) -> Iterator[Conclusion]:
             ),
             confidence=Confidence.LIKELY,
         ),
-        explains=_OF_TIMEOUT,
-    )
-
-
-def _nobody_through(
-    communicator: CommunicatorFacts, several: list[Seen], what: str, *, is_first: bool
-) -> Conclusion:
-    lines = sorted(line for seen in several for line in seen.lines)
-    way, cause, fix = _stalled(communicator)
-    first = ", the first one of the job" if is_first else ""
-    return Conclusion(
-        place=lines[0][0],
-        finding=Finding(
-            rule="collective-stalled",
-            severity=Severity.ERROR,
-            symptom=(
-                f"all {communicator.num_ranks} ranks wait in {what}{first}, and none got through"
-                f"{way}: nobody is missing, the bytes do not arrive"
-            ),
-            evidence=quoted(lines),
-            cause=cause,
-            fix=fix,
-            confidence=Confidence.LIKELY if is_first else Confidence.POSSIBLE,
-        ),
-        explains=_OF_TIMEOUT,
-    )
-
-
-def _stalled(communicator: CommunicatorFacts) -> tuple[str, str, str]:
-    """By which way, why, and what helps."""
-    ways = {way for of_pair in communicator.paths.values() for way in of_pair}
-    if ways and ways <= {Way.P2P, Way.NVLS}:
-        return (
-            " over P2P",
-            "P2P between the GPUs is allowed and does not work: PCIe's ACS or an IOMMU redirects "
-            "it, or a link or GPU has failed",
-            "test with NCCL_P2P_DISABLE=1: does it run? Then switch ACS off on the PCIe bridges "
-            "(BIOS or setpci) and the IOMMU to passthrough (iommu=pt); `nvidia-smi topo -p2p r`",
-        )
-    if any(map(is_of_network, ways)):
-        return (
-            " over the network",
-            "connections are made and data does not pass: a firewall, an MTU that differs, a bad "
-            "GID or port, or adapters without a peer on the other side",
-            "`ib_write_bw` or `iperf3` between two of the nodes with the same adapter and size; "
-            "the same MTU, GID index and adapters on all",
-        )
-    return (
-        "",
-        "the collective hangs on all ranks: a GPU or link that has failed, or a deadlock of "
-        "several communicators",
-        "`dmesg | grep Xid`; NCCL_DEBUG=INFO shows the way that the bytes take",
+        explains=OF_TIMEOUT,
     )

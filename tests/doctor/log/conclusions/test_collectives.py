@@ -1,0 +1,34 @@
+"""Are collectives told apart by their process group, which numbers its own?"""
+
+from broadgauge.doctor.log.findings import log_findings
+from broadgauge.doctor.log.reading import read_text
+
+START = (
+    "n1:{pid}:{pid} [{rank}] NCCL INFO ncclCommInitRank comm 0x5 rank {rank} nranks 2 cudaDev "
+    "{rank} nvmlDev {rank} busId {bus}000 commId 0x2f24707b1170cb7f - Init {state}\n"
+)
+TIMEOUT = (
+    "[rank{rank}]:[E1106 09:12:44.1 ProcessGroupNCCL.cpp:616] [PG ID {group} PG GUID {group} "
+    "Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, "
+    "OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, Timeout(ms)=600000) ran for 600012 "
+    "milliseconds before timing out.\n"
+)
+
+
+def told(*groups: int) -> set[str]:
+    """Rank n waits in number 7 of its group."""
+    job = "".join(
+        START.format(pid=10 + rank, rank=rank, bus=rank + 1, state=state)
+        for state in ("START", "COMPLETE")
+        for rank in range(2)
+    )
+    waits = "".join(TIMEOUT.format(rank=rank, group=group) for rank, group in enumerate(groups))
+    return {each.rule for each in log_findings(read_text(job + waits))}
+
+
+def test_all_ranks_in_one_collective_of_one_group_miss_nobody() -> None:
+    assert "collective-stalled" in told(0, 0)
+
+
+def test_the_same_number_of_two_groups_is_not_one_collective() -> None:
+    assert "collective-stalled" not in told(0, 1)
