@@ -56,6 +56,35 @@ def test_without_a_table_nothing_is_measured() -> None:
     assert read_text(row * 3).measured == []
 
 
+HEAD = "# Collective test starting: all_reduce_perf\n# out-of-place in-place\n"
+FIRST, LAST = "  1073741824  268435456  float  sum  -1", "  4031.2  266.36  466.13  0"
+SAID = "node0:12:12 [0] NCCL INFO Using network IB\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{FIRST}{SAID}{LAST}\n",
+        f"{FIRST}{SAID}{SAID}{SAID}{LAST}",
+        f"{FIRST}{LAST}{SAID}{FIRST[:10]}\n",
+        f"{FIRST}  4031.2  266.36{SAID}  466.13  0\n# Out of bounds values : 0 OK\n",
+    ],
+)
+def test_a_row_into_which_nccl_wrote_is_read_whole(text: str) -> None:
+    measured = read_text(HEAD + SAID + text, "job.log").measured
+    assert [(row.size_bytes, row.busbw_gbyte_per_s) for row in measured] == [(2**30, 466.13)]
+
+
+def test_the_rows_around_a_cut_one_are_their_own() -> None:
+    rows = [
+        f"{FIRST}{LAST}\n",
+        f"{FIRST}{SAID}{LAST}\n",
+        f"{FIRST}{LAST}{SAID}",
+        f"{FIRST}{LAST}\n",
+    ]
+    assert len(read_text(HEAD + SAID + "".join(rows)).measured) == 4
+
+
 OUT_AND_IN = "268435456 67108864 float {columns} 4031.2 {algbw} {busbw} {out} 4031 1.0 1.0 {inside}"
 
 

@@ -63,6 +63,7 @@ _LISTS = (
     _Lists((topo_matrix.HEAD,), 0, topo_matrix.TRIGGERS),
     _Lists((nccl_tests.TABLE,), 0, nccl_tests.TRIGGERS),
 )
+_OF_TABLES = len(_LISTS) - 1
 BLOCK_BYTES = 1 << 20
 """What is searched at a time; a line that is longer is cut, at the latest after two of them."""
 LONGEST_BYTES = 1 << 14
@@ -97,6 +98,8 @@ class Counts:
         self.num_lines = 0
         self.begun: set[int] = set()
         """Of which of the known lists, by number, a head was seen."""
+        self.has_open_row = False
+        """A row of a table that NCCL cut has not ended with the block."""
         self.tracebacks = OpenTracebacks()
 
 
@@ -177,6 +180,7 @@ def _of_part(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterato
     counted_to, joined_to = 0, 0
     has_returns = b"\r" in block
     telling = _telling(block, triggers)
+    telling |= set(_ends_of_cut_rows(block, telling, counts))
     of_tracebacks = set(lines_of_tracebacks(block, counts.tracebacks))
     for begins, end in sorted(telling | of_tracebacks):
         if begins < joined_to:
@@ -223,6 +227,35 @@ def _telling(block: bytes, triggers: Iterable[bytes]) -> set[tuple[int, int]]:
             found.add((begin, end))
             at = block.find(trigger, end)
     return found
+
+
+def _ends_of_cut_rows(
+    block: bytes, telling: Iterable[tuple[int, int]], counts: Counts
+) -> Iterator[tuple[int, int]]:
+    """Lines of nothing but figures, which end rows of tables that NCCL wrote into."""
+    if _OF_TABLES not in counts.begun:
+        return
+    after = [end + 1 for begin, end in telling if nccl_tests.CUT_ROW.search(block, begin, end)]
+    if counts.has_open_row:
+        after.append(0)
+    counts.has_open_row = False
+    for begin in after:
+        line = _first_of_others(block, begin)
+        if line is None:
+            counts.has_open_row = True
+        else:
+            yield line
+
+
+def _first_of_others(block: bytes, begin: int) -> tuple[int, int] | None:
+    """The first line from here on that is not NCCL's."""
+    while begin < len(block):
+        end = block.find(b"\n", begin)
+        end = len(block) if end < 0 else end
+        if block.find(b"NCCL ", begin, end) < 0:
+            return begin, end
+        begin = end + 1
+    return None
 
 
 def _joined(block: bytes, floor: int, begin: int, end: int) -> tuple[int, int, list[bytes]]:

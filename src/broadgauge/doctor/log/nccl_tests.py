@@ -25,6 +25,10 @@ _TYPES = frozenset(
         *("bfloat16", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"),
     }
 )
+CUT_ROW = re.compile(
+    rb"(?<!\S)\d{1,18}\s+\d{1,18}\s+(?:" + "|".join(sorted(_TYPES)).encode() + rb")\s.*NCCL "
+)
+"""A row into whose middle NCCL wrote: it goes on in the next line that is not NCCL's."""
 _FIGURE = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
 _AVERAGE = re.compile(rf"Avg bus bandwidth\s*:\s*(?P<busbw>{_FIGURE.pattern})")
 _STARTING = re.compile(r"Collective test starting: (?P<program>\w+?)_perf")
@@ -51,6 +55,13 @@ class NcclTests:
     measured: list[Measured] = field(default_factory=list)
     ranks: dict[int, ListedRank] = field(default_factory=dict)
     _op: str | None = None
+    _begun: str = ""
+    """Of a row that NCCL cut."""
+
+    def take_before(self, text: str, place: Place) -> None:
+        """What stands before NCCL's words in a line: perhaps a row, or the first part of one."""
+        if _type_at(text.split()) is not None and not self.take(text, place):
+            self._begun = text
 
     def take(self, text: str, place: Place) -> bool:
         """Is it a rank, a row, an average, or the name of a test? Any other line says nothing."""
@@ -68,6 +79,8 @@ class NcclTests:
         if average is not None:
             self._keep(Measured(place, text, float(average["busbw"]), None, self._op))
             return True
+        begun, self._begun = self._begun, ""
+        text = begun + text
         row = row_of(text)
         if row is None:
             return False

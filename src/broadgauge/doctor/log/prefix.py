@@ -53,6 +53,8 @@ class Message(NamedTuple):
     device: int | None
     origin: str
     """`transport/net_ib.cc`, `nccl_net_ofi_rdma_init`; empty where the line does not say it."""
+    begin: int = 0
+    """Where its prefix begins in the line: what is before was printed by somebody else."""
 
 
 def plain(line: bytes) -> str:
@@ -147,4 +149,5 @@ def _message(text: str, mark: int, end: int, prefix: Prefix) -> Message:
     level = text[mark + 5 : mark + 10].rstrip()
     last = mark + MOST_CHARACTERS
     body = text[mark + 10 : end if end < last else last].strip()
-    return Message(level, body, prefix.speaker, prefix.device, prefix.origin)
+    begin = mark - prefix.num_characters
+    return Message(level, body, prefix.speaker, prefix.device, prefix.origin, begin)

@@ -118,6 +118,8 @@ class _Reader:
         messages = self.prefixes.messages(text)
         if messages:
             self.reading.num_nccl_lines += 1
+            if messages[0].begin:
+                self._tables.take_before(text[: messages[0].begin], place)
             for message in messages:
                 self._take_message(message, place, text)
             return
