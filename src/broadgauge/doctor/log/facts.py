@@ -102,6 +102,8 @@ class ProcessFacts:
     """An NVSwitch is in its table of the machine."""
     default_speed_interfaces: set[str] = field(default_factory=set)
     """Whose speed NCCL could not read, and takes for 10 Gbit/s."""
+    ring_channels: int | None = None
+    """How many rings its own machine allows, of the last communicator."""
     seen_gbps: float | None = None
     """What NCCL takes its slowest NIC for."""
     gpu_of_rank: dict[int, str] = field(default_factory=dict)

@@ -148,6 +148,7 @@ HANDLERS: Mapping[str, Handler] = {
     "variable": process_lines.take_variable,
     "gid": process_lines.take_gid,
     "nic_speed": process_lines.take_nic_speed,
+    "ring_search": process_lines.take_ring_search,
     "topology": take_topology,
     "topology_gpu": take_gpu,
     "topology_paths": take_paths,

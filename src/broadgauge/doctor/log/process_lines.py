@@ -14,6 +14,8 @@ _DEFAULT_PLUGINS = ("libnccl-net.so", "librccl-net.so")
 """What NCCL and RCCL look for by themselves. Source: NVIDIA/nccl src/plugin/plugin_open.cc,
 ROCm/rccl src/plugin/net.cc."""
 _MOST_INTERFACES = 64
+_RING = 4
+"""Source: NVIDIA/nccl src/include/graph.h, NCCL_TOPO_PATTERN_RING."""
 MOST_VARIABLES = 500
 """Of one process; NCCL knows about 200."""
 
@@ -159,3 +161,8 @@ def take_gid(gatherer: "Gatherer", told: "Told") -> None:
 def take_nic_speed(_: "Gatherer", told: "Told") -> None:
     gbps = float(told.fields["speed"]) * 8
     told.process.seen_gbps = min(told.process.seen_gbps or gbps, gbps)
+
+
+def take_ring_search(_: "Gatherer", told: "Told") -> None:
+    if told.number("pattern") == _RING:
+        told.process.ring_channels = told.number("channels")

@@ -3,7 +3,8 @@
 from tests.doctor.log.conclusions.found import found, the
 from tests.doctor.log.readings import a_reading, processes, set_everywhere
 
-from broadgauge.doctor.log.facts import Place, ProcessFacts, Speaker
+from broadgauge.doctor.log.facts import CommunicatorFacts, Place, ProcessFacts, Speaker
+from broadgauge.doctor.log.reading import read_text
 from broadgauge.specs.record import Severity
 
 
@@ -60,3 +61,33 @@ def test_what_may_differ_from_host_to_host() -> None:
     for i, process in enumerate(processes(reading)):
         process.variables = {"NCCL_IB_HCA": f"mlx5_{i}", "NCCL_SOCKET_IFNAME": f"eth{i}"}
     assert found(reading, "settings-differ") == ()
+
+
+def test_a_machine_that_allows_fewer_channels_than_the_others() -> None:
+    reading = a_reading()
+    for process in processes(reading):
+        process.ring_channels = 16
+    assert found(reading, "channels-differ") == ()
+    processes(reading)[3].ring_channels = 4
+    finding = the(reading, "channels-differ")
+    assert finding.severity is Severity.WARNING
+    assert finding.symptom.startswith("the machine of rank 3 allows 4 channels and that of others")
+    assert finding.symptom.endswith("16: all use 4")
+
+
+def test_searches_of_several_communicators_are_not_compared() -> None:
+    reading = a_reading()
+    reading.communicators["0x2"] = CommunicatorFacts(identity="0x2", place=Place("job.log", 9))
+    for process, channels in zip(processes(reading), (16, 16, 16, 4), strict=True):
+        process.ring_channels = channels
+    assert found(reading, "channels-differ") == ()
+
+
+def test_only_the_search_for_rings_counts() -> None:
+    lines = "".join(
+        f"node0:12:12 [0] NCCL INFO Pattern {pattern}, crossNic 0, nChannels {channels}, "
+        "bw 24.000000/24.000000, type NVL/PIX, sameChannels 1\n"
+        for pattern, channels in ((4, 8), (1, 16))
+    )
+    (process,) = read_text(lines).processes.values()
+    assert process.ring_channels == 8

@@ -87,6 +87,33 @@ def adapters_differ(reading: LogReading) -> Iterator[Conclusion]:
     )
 
 
+def channels_differ(reading: LogReading) -> Iterator[Conclusion]:
+    """Ranks whose machine allows fewer rings than others': NCCL takes the fewest for all.
+
+    Only of a job with one communicator: of others nobody says whose search it was. Source:
+    NVIDIA/nccl src/init.cc, initTransportsRank, graphs[a].nChannels.
+    """
+    if len(reading.communicators) != 1:
+        return
+    told = [process for process in _members(reading) if process.ring_channels is not None]
+    fewest = min((process.ring_channels or 0 for process in told), default=0)
+    fewer = [process.speaker for process in told if process.ring_channels == fewest]
+    most = max((process.ring_channels or 0 for process in told), default=0)
+    yield from _differ(
+        told,
+        reading,
+        lambda process: f"{process.ring_channels} channels",
+        rule="channels-differ",
+        severity=Severity.WARNING,
+        symptom=(
+            f"the machine of {who(reading, fewer)} allows {fewest} channels and that of others "
+            f"{most}: all use {fewest}"
+        ),
+        cause="adapters, NVLink or the picture of the machine (NCCL_TOPO_FILE, a VM) differ there",
+        fix="`nvidia-smi topo -m` and `ibv_devinfo -l` on both; the same machine type and image",
+    )
+
+
 def plugins_differ(reading: LogReading) -> Iterator[Conclusion]:
     """A network plugin that some processes loaded and others did not, or another one."""
     members = _members(reading)

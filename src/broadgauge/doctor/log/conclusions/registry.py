@@ -5,6 +5,7 @@ from broadgauge.doctor.log.conclusions.collectives import different_collectives,
 from broadgauge.doctor.log.conclusions.conclusion import ConclusionRule
 from broadgauge.doctor.log.conclusions.differences import (
     adapters_differ,
+    channels_differ,
     interfaces_differ,
     networks_differ,
     plugins_differ,
@@ -54,6 +55,7 @@ RULES: tuple[ConclusionRule, ...] = (
     plugins_differ,
     interfaces_differ,
     settings_differ,
+    channels_differ,
     gdr_mixed,
     gdr_off,
     gdr_too_far,
