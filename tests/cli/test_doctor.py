@@ -276,7 +276,8 @@ def test_this_machine_without_torch(capsys: pytest.CaptureFixture[str]) -> None:
         (["--log", "-", "--nic-rate", "0 Gbit/s"], "is no rate of a NIC"),
         (["--log", "-", "--gpu", "h1000"], "h1000"),
         (["--log", "no-such.log"], "no-such.log"),
-        (["no-such-run"], "no-such-run"),
+        (["no-such-run"], "no-such-run does not exist"),
+        (["no-such.log"], "no-such.log can't be read"),
     ],
 )
 def test_what_cannot_be_asked(
@@ -286,6 +287,20 @@ def test_what_cannot_be_asked(
     told = capsys.readouterr()
     assert told.out == ""
     assert message in " ".join(told.err.split())
+
+
+def test_a_file_is_a_log_and_a_folder_without_a_run_holds_logs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for rank in range(2):
+        words = f"node0:{rank + 1}:1 [0] NCCL INFO Using network IB\n"
+        (tmp_path / f"rank{rank}.log").write_text(words)
+    files = [str(tmp_path / f"rank{rank}.log") for rank in range(2)]
+    told = []
+    for asked in (["--log", *files], files, [str(tmp_path)], [files[0], "--log", files[1]]):
+        assert main(["doctor", *asked, "--json"]) == 0
+        told.append(json.loads(capsys.readouterr().out)["job"]["num_processes"])
+    assert told == [2, 2, 2, 2]
 
 
 def test_nothing_of_a_log_steers_the_terminal(

@@ -1,11 +1,14 @@
 """`broadgauge doctor`: is RDMA really on, and why is this job slow or stuck?"""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broadgauge.cli.collector import no_collections
 from broadgauge.results.run_path import RUN_HELP
+
+_SUFFIXES = (".log", ".txt", ".out", ".err", ".gz", ".json", ".zst", ".xz")
 
 if TYPE_CHECKING:
     from broadgauge.messages.hardware import HardwareFacts
@@ -21,7 +24,12 @@ def add_parser(subparsers: Any) -> None:
         "errors, and 10 where nothing is known, so it serves as a health check.",
         allow_abbrev=False,
     )
-    parser.add_argument("run", metavar="RUN", nargs="?", help=f"{RUN_HELP}: its logs and counters")
+    parser.add_argument(
+        "named",
+        metavar="RUN|FILE",
+        nargs="*",
+        help=f"{RUN_HELP}: its logs and counters; or log files, as with --log",
+    )
     parser.add_argument(
         "--log",
         nargs="+",
@@ -67,10 +75,12 @@ def add_parser(subparsers: Any) -> None:
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.specs.errors import InputError
 
+    options.run, logs = _run_and_logs(options.named)
+    options.log = [*(options.log or ()), *logs] or None
     if options.run is None and options.log is None and not options.host:
         raise InputError(
             "doctor of what?",
-            hint="--log FILE…, --host, or a RUN: `broadgauge doctor --log train.log --host`",
+            hint="log files, --host, or a RUN: `broadgauge doctor --log train.log --host`",
         )
     if options.run is not None and options.log is not None:
         raise InputError(
@@ -91,6 +101,24 @@ def handle(options: argparse.Namespace) -> int:
             "the case",
         )
     return _diagnose(options)
+
+
+def _run_and_logs(named: Sequence[str]) -> tuple[str | None, Sequence[str]]:
+    """A name is a run where no file or folder that could hold logs bears it; of several all are
+    logs."""
+    if len(named) > 1 or any(map(_is_log, named)):
+        return None, named
+    return (named[0] if named else None), ()
+
+
+def _is_log(name: str) -> bool:
+    """A file, a folder that is no run, stdin, or what is called like a file and is not there."""
+    path = Path(name)
+    try:
+        is_log = path.is_file() or (path.is_dir() and not (path / "plan.json").exists())
+        return name == "-" or is_log or (not path.exists() and path.suffix in _SUFFIXES)
+    except (OSError, ValueError):
+        return False
 
 
 def _diagnose(options: argparse.Namespace) -> int:
