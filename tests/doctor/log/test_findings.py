@@ -53,13 +53,13 @@ def test_a_line_is_quoted_with_its_place_and_who_said_it() -> None:
     rule = a_rule(
         "shm", "no room in {folder}", symptom="{ranks}: {folder} is full", fix="use {{x}}"
     )
-    saw(reading, rule, "no room in /dev/shm\x1b[0m" + "y" * 300, folder="/dev/shm")
+    saw(reading, rule, "no room in /dev/shm\x1b[0m" + "y" * 500, folder="/dev/shm")
     (found,) = (f for f in log_findings(reading) if f.rule == "shm")
     assert found.symptom == "ranks 0 to 3: /dev/shm is full"
     assert found.fix == "use {x}"
     line, count = found.evidence
     assert line.startswith(f"{FILE}:40: no room in /dev/shm [0myyy")
-    assert len(line) == len(f"{FILE}:40: ") + 200
+    assert len(line) == len(f"{FILE}:40: ") + 400
     assert count == "said 4 times by 4 processes"
 
 

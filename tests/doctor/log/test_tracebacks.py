@@ -123,3 +123,21 @@ def test_a_logger_writes_its_words_before_the_first_line_only(frame: str) -> Non
     first = f"[2025-02-24 14:09:34 TP8] worker failed: {FRAMES[0]}"
     (finding,) = log_findings(read_text(f"{first}\n{frame}ValueError: odd batch\ndone\n"))
     assert finding.symptom == "a process ended: ValueError: odd batch"
+
+
+def test_what_one_rank_prints_of_another_is_the_others() -> None:
+    """torch's distributed checkpoints: each rank prints the tracebacks of all that failed."""
+    lines = [
+        f"[rank{rank}]: {words}"
+        for rank in range(2)
+        for words in (
+            "torch.distributed.checkpoint.api.CheckpointException: CheckpointException "
+            "ranks:dict_keys([3])",
+            "Traceback (most recent call last): (RANK 3)",
+            '  File "/srv/filesystem.py", line 640, in write_data',
+            "    os.fsync(stream.fileno())",
+            "OSError: [Errno 28] No space left on device",
+        )
+    ]
+    (found,) = log_findings(read_text("\n".join(lines)))
+    assert found.symptom == "a file system of rank 3 is full (No space left on device)"

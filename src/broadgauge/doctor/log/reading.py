@@ -25,12 +25,15 @@ from broadgauge.doctor.log.printed_variables import printed_variable
 from broadgauge.doctor.log.process_lines import MOST_VARIABLES, version_in
 from broadgauge.doctor.log.rule import ORIGIN, PROCESS_GROUP, Rule, text_of
 from broadgauge.doctor.log.topo_matrix import TopoMatrix
+from broadgauge.doctor.log.tracebacks import BEGIN
 
 MOST_SEEN = 1000
 MOST_LINES = 3
 MOST_UNKNOWN = 20
 MOST_SPEAKERS = 4096
 _RANK = re.compile(r"\[rank(\d{1,7})\]:|\bRank (\d{1,7})\]")
+_OWNER = re.compile(r"\(RANK (\d{1,7})\)\s*$")
+"""Source: pytorch/pytorch torch/distributed/checkpoint/api.py, CheckpointException.__str__."""
 _GROUP = re.compile(r"\[PG (?:ID )?(\d{1,9})")
 """Source: pytorch/pytorch torch/distributed/distributed_c10d.py (its exception hook) and
 torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp (logPrefix)."""
@@ -71,6 +74,8 @@ class _Reader:
     _gpus: GpuNames = field(init=False)
     _endings: Endings = field(init=False)
     _versions: set[str] = field(default_factory=set)
+    _told_ranks: dict[int | None, int] = field(default_factory=dict)
+    """Of a traceback that one rank prints of another: who prints it → whose it is."""
     _seen: dict[tuple[str, tuple[str, ...]], Seen] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -123,6 +128,7 @@ class _Reader:
             for message in messages:
                 self._take_message(message, place, text)
             return
+        self._note_owner(text)
         match = self.matcher.match_text(text)
         is_explained = match is not None and text_of(match.rule, match.fields) is not None
         is_ending = self._endings.take(
@@ -142,6 +148,15 @@ class _Reader:
             self._versions.update(version_in(match.fields["version"]))
             self._note_library(match)
         self._keep(_with_group(match, text), text, place, None, text)
+
+    def _note_owner(self, text: str) -> None:
+        """Whose traceback begins? torch's checkpoints print those of other ranks."""
+        if BEGIN in text:
+            owner = _OWNER.search(text)
+            if owner is None:
+                self._told_ranks.pop(_said_by(text), None)
+            else:
+                self._told_ranks[_said_by(text)] = int(owner[1])
 
     def _note_library(self, match: Match) -> None:
         if match.rule.tells == "version" and match.wording.says.startswith("RCCL"):
@@ -199,8 +214,10 @@ class _Reader:
             seen.lines.append((place, kept(text)))
         if holder is not None:
             _note_speaker(seen, *holder)
-        elif (rank := _rank_of(match, text)) is not None and len(seen.ranks) < MOST_SPEAKERS:
-            seen.ranks.add(rank)
+        elif len(seen.ranks) < MOST_SPEAKERS:
+            rank = _rank_of(match, text)
+            rank = self._told_ranks.pop(_said_by(text), rank)
+            seen.ranks.update(() if rank is None else (rank,))
 
 
 def _with_group(match: Match, text: str) -> Match:
@@ -237,5 +254,9 @@ def _rank_of(match: Match, text: str) -> int | None:
     told = match.fields.get("rank", "")
     if told.isdecimal() and len(told) <= 7:
         return int(told)
+    return _said_by(text)
+
+
+def _said_by(text: str) -> int | None:
     named = _RANK.search(text)
     return None if named is None else int(named[1] or named[2])

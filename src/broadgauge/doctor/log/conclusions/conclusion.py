@@ -7,7 +7,7 @@ from broadgauge.doctor.log.facts import LogReading, Place
 from broadgauge.specs.record import Finding
 
 MOST_LINES = 3
-MOST_CHARACTERS = 200
+MOST_CHARACTERS = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ ConclusionRule = Callable[[LogReading], Iterator[Conclusion]]
 
 
 def quoted(lines: Iterable[tuple[Place, str]]) -> tuple[str, ...]:
-    """Lines as evidence: `file:line: text`, the first three, 200 characters of each text."""
+    """Lines as evidence: `file:line: text`, the first three, 400 characters of each text."""
     shown = list(lines)[:MOST_LINES]
     return tuple(f"{place}: {_cut(text)}" for place, text in shown)
 
