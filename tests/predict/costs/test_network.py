@@ -18,6 +18,7 @@ from broadgauge.predict.costs.nccl_model import Ring, collective_s
 from broadgauge.predict.costs.network import price
 from broadgauge.predict.costs.pieces import CollectiveCost
 from broadgauge.predict.facts.columns import columns_of
+from broadgauge.predict.intervals.rate_range import rate_range_gbyte_per_s
 from broadgauge.predict.predictor import predict
 
 LARGE_BYTES = 2.0**33
@@ -227,17 +228,32 @@ def test_nothing_to_send_takes_no_time(op, nodes, on_node) -> None:
 
 
 @pytest.mark.parametrize(
-    ("transport", "least_ratio"), [("overlay", 2.5), ("virtio", 2.5), ("tcp", 2)]
+    ("transport", "slower_ratio", "faster_ratio"),
+    [("overlay", 2.5, 2.5), ("virtio", 2.5, 2.5), ("tcp", 2, 1.7)],
 )
-def test_a_network_nobody_measured_makes_a_wide_interval(transport, least_ratio) -> None:
+def test_a_network_nobody_measured_makes_a_wide_interval(
+    transport, slower_ratio, faster_ratio
+) -> None:
     """Class priors of sockets and overlays are within a factor of 3; a measured rate narrows it."""
     guessed = case(fabric=Fabric(transport=transport, node_gbps=25))
     measured = replace(guessed, fabric=replace(guessed.fabric, measured_node_gbyte_per_s=0.5))
     wide, narrow = (each.step_time_s for each in predict([guessed, measured]))
 
-    assert wide.high / wide.value > least_ratio
-    assert wide.value / wide.low > least_ratio
+    assert wide.high / wide.value > slower_ratio
+    assert wide.value / wide.low > faster_ratio
     assert narrow.high / narrow.low < wide.high / wide.low / 2
+
+
+@pytest.mark.parametrize("transport", ["overlay", "virtio", "tcp", "roce", "infiniband"])
+@pytest.mark.parametrize("gbps", [10.0, 25.0, 200.0])
+def test_no_step_is_faster_than_its_bytes_at_the_nominal_rate(transport, gbps) -> None:
+    guessed = case(fabric=Fabric(transport=transport, node_gbps=gbps))
+    full = replace(guessed, fabric=replace(guessed.fabric, measured_node_gbyte_per_s=gbps / 8))
+    found, at_nominal = predict([guessed, full])
+    low, high = rate_range_gbyte_per_s(guessed) or (0.0, gbps / 8)
+
+    assert found.step_time_s.low > 0.98 * at_nominal.parts.exposed_network_s
+    assert low < high <= gbps / 8 * (1 + 1e-9)
 
 
 def test_what_is_hidden_may_come_out() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.costs.groups import group_of
-from broadgauge.predict.costs.link_rates import node_rate, prior_spread_ratio
+from broadgauge.predict.costs.link_rates import headroom_ratio, node_rate, prior_spread_ratio
 from broadgauge.predict.facts.columns import columns_of
 from broadgauge.predict.facts.knowledge import Knowledge
 from broadgauge.predict.intervals.uncertainty import WORDS
@@ -18,7 +18,8 @@ NETWORK_TERMS = frozenset(WORDS[name][0] for name in ("network-rdma", "network-s
 def rate_range_gbyte_per_s(
     case: TrainingCase, knowledge: Knowledge | None = None
 ) -> tuple[float, float] | None:
-    """GB/s that a collective of two nodes may get out of each, in eight of ten cases.
+    """GB/s that a collective of two nodes may get out of each, in eight of ten cases; never more
+    than the NICs' nominal rate.
 
     None: it was measured, or intervals know it from published steps.
     """
@@ -29,4 +30,4 @@ def rate_range_gbyte_per_s(
     group = group_of("data", columns)
     pair = replace(group, nodes=np.minimum(2.0, group.nodes))
     rate = float(node_rate(pair, columns)[0]) / 1e9
-    return rate / ratio, rate * ratio
+    return rate / ratio, rate * min(ratio, float(headroom_ratio(columns)[0]))

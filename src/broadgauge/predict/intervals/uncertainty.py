@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from broadgauge.predict.costs.link_rates import is_rdma, prior_spread_ratio
+from broadgauge.predict.costs.link_rates import headroom_ratio, is_rdma, prior_spread_ratio
 from broadgauge.predict.costs.pieces import ComputeCosts
 from broadgauge.predict.facts.arrays import Flags, Times
 from broadgauge.predict.facts.columns import Columns
@@ -109,7 +109,8 @@ class Intervals:
 def intervals(
     columns: Columns, compute: ComputeCosts, evaluation: Evaluation, knowledge: Knowledge
 ) -> Intervals:
-    """Around each predicted step; the point is always inside."""
+    """Around each predicted step; the point is always inside, and no end is faster than the bytes
+    between nodes at the NICs' nominal rate."""
     regimes = regimes_of(columns, compute, evaluation)
     left = np.where(np.isin(regimes, KERNELS), left_ratio(columns.cases, knowledge.misses), np.nan)
     is_calibrated = _is_calibrated(columns, knowledge, evaluation) & ~(left > STILL_UNKNOWN_RATIO)
@@ -132,8 +133,10 @@ def intervals(
         known = np.where(unfamiliar.is_measured, known, np.hypot(known, added))
         return np.hypot(known, rate)
 
+    at_nominal_s = np.minimum(evaluation.inter_busy_s / headroom_ratio(columns), evaluation.step_s)
+    low_s = evaluation.step_s * np.exp(-side(below, faster, kernels[0]))
     return Intervals(
-        low_s=evaluation.step_s * np.exp(-side(below, faster, kernels[0])),
+        low_s=np.maximum(low_s, at_nominal_s),
         high_s=evaluation.step_s * np.exp(side(above, slower, kernels[1])),
         regimes=regimes,
         is_calibrated=is_calibrated,
@@ -238,7 +241,7 @@ def _prior_rate_logs(
         found = [("node_rate", *path_of(case)) in known for case in columns.cases]
         ratio = np.where(found, 1.0, ratio)
     step_s, exposed_s = evaluation.step_s, evaluation.exposed_network_s
-    fast_s = step_s - exposed_s * (1 - 1 / ratio)
+    fast_s = step_s - exposed_s * (1 - 1 / np.minimum(ratio, headroom_ratio(columns)))
     slow_s = np.maximum(step_s + exposed_s * (ratio - 1), evaluation.inter_busy_s * ratio)
     return np.log(step_s / fast_s), np.log(np.maximum(slow_s, step_s) / step_s)
 
