@@ -41,8 +41,8 @@ def print_finding(finding: Finding, console: Console, where: str = "") -> None:
     title.append(printable(finding.symptom), style="bold")
     for line in _hanging(title, console, len(finding.severity.value) + 2):
         console.print(line)
-    for evidence in finding.evidence:
-        print_part("", printable(evidence), console, "dim")
+    for index, evidence in enumerate(finding.evidence):
+        print_part("" if index else "evidence", printable(evidence), console, "dim")
     print_part("cause", cause_words(finding.cause, finding.confidence), console)
     print_part("fix", finding.fix, console)
     if where:
