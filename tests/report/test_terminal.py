@@ -18,6 +18,7 @@ from broadgauge.report.terminal import (
 from broadgauge.report.terminal_closing import STYLES
 from broadgauge.results.comparing.compare_cases import against_reference, compare_runs
 from broadgauge.results.model import RunSummary
+from broadgauge.specs.estimate import Estimate
 
 FIGURES = ("23.2 MB/s", "97 % of line", "723 ms", "2,543", "560 ms", "77 % of step", "80.7 %")
 
@@ -149,3 +150,29 @@ def test_launches_without_intervals_are_said_once(
 
 def test_nothing_is_said_of_launches_where_figures_have_intervals(run: RunSummary) -> None:
     assert "without an interval" not in printed(print_closing_table, analysed(run), 100)
+
+
+def ten_times(estimate: Estimate) -> Estimate:
+    return replace(estimate, value=10 * estimate.value, low=None, high=None)
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_a_column_of_figures_has_one_unit(run: RunSummary, width: int) -> None:
+    busbw = "busbw_gbyte_per_s"
+    cases = tuple(
+        replace(case, estimates={**case.estimates, busbw: ten_times(case.estimates[busbw])})
+        if case.case.network_name == "reference" and busbw in case.estimates
+        else case
+        for case in run.cases
+    )
+    text = printed(print_closing_table, analysed(replace(run, cases=cases)), width)
+    for figure in ("23.2 MB/s", "115 MB/s", "3,470 MB/s"):
+        assert figure in text
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_sizes_of_a_collective_are_told_in_one_unit(run: RunSummary, width: int) -> None:
+    table = printed(print_run, analysed(run), width).split("all_reduce float32")[1]
+    table = table.split("all_gather")[0]
+    for units in (("µs", "ms"), ("MB/s", "GB/s"), ("kbit/s", "Mbit/s", "Gbit/s")):
+        assert sum(f" {unit}" in table for unit in units) == 1, units

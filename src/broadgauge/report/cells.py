@@ -18,9 +18,10 @@ class Cell:
 EMPTY = Cell(main="–")
 
 
-def estimate_cell(name: str, estimate: Estimate | None) -> Cell | None:
-    """A figure with its spread below; None where it was not measured."""
+def estimate_cell(name: str, estimate: Estimate | None, like: float | None = None) -> Cell | None:
+    """A figure with its spread below; None where it was not measured. `like`: see `show`."""
     if estimate is None:
         return None
     detail = f"{interval(name, estimate)}; {estimate.method}, {launches_words(estimate.launches)}"
-    return Cell(main=show(name, estimate.value), sub=spread(name, estimate), detail=detail)
+    main = show(name, estimate.value, like=like)
+    return Cell(main=main, sub=spread(name, estimate, like), detail=detail)
