@@ -10,9 +10,16 @@ from broadgauge.specs.estimate import Estimate
 class Cell:
     main: str
     sub: str = ""
-    """The spread, then what the figure is a share of: up to three lines."""
+    """The spread; of a network the workload and its shape."""
+    below: str = ""
+    """What the figure is, or is a share of: up to two lines below the spread, or a column."""
     detail: str = ""
     """The interval and how it was obtained; for a pointer to rest on."""
+
+    @property
+    def under(self) -> str:
+        """All lines below the figure."""
+        return "\n".join(filter(None, (self.sub, self.below)))
 
 
 EMPTY = Cell(main="–")

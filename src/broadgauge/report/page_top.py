@@ -189,7 +189,7 @@ def closing_table(rows: tuple[NetworkRow, ...]) -> Html:
 
 def _cell(index: int, title: str, cell: Cell | None) -> Html:
     shown = EMPTY if cell is None else cell
-    subs = [tag("span", line, class_="sub") for line in shown.sub.split("\n") if line]
+    subs = [tag("span", line, class_="sub") for line in shown.under.split("\n") if line]
     content = join(shown.main, subs)
     if index == 0:
         return tag("th", content, scope="row")

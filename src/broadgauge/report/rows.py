@@ -51,6 +51,11 @@ class TableColumn:
     cell: Callable[[NetworkRow], Cell | None]
     is_price: bool = False
     """It may stand in a table of its own."""
+    beside: str | None = None
+    """Title of the column of what is below its figures, where the table is wide; None: it has none,
+    and stands in their second line."""
+    is_named_below: bool = False
+    """What is below all of its figures alike is part of its title, where the table is wide."""
 
 
 def table_rows(
@@ -112,15 +117,17 @@ def columns(rows: tuple[NetworkRow, ...]) -> tuple[TableColumn, ...]:
     candidates = (
         TableColumn(title="network", cell=_network),
         TableColumn(title="line rate", cell=_line_rate),
-        TableColumn(title="busbw", cell=lambda row: _busbw(row, busbw)),
+        TableColumn(title="busbw", cell=lambda row: _busbw(row, busbw), beside="of line"),
         TableColumn(title="step time", cell=lambda row: _metric(row, "step_time_s", step)),
         TableColumn(title="tokens/s", cell=lambda row: _tokens(row, tokens)),
-        TableColumn(title="figure", cell=_figure),
-        TableColumn(title="scaling", cell=_scaling),
-        TableColumn(title="network cost", cell=lambda row: _network_cost(row, cost)),
-        TableColumn(title="$/10⁹ tokens", cell=_usd_per_gigatoken, is_price=True),
+        TableColumn(title="figure", cell=_figure, beside="metric", is_named_below=True),
+        TableColumn(title="scaling", cell=_scaling, beside="per rank of", is_named_below=True),
+        TableColumn(
+            title="network cost", cell=lambda row: _network_cost(row, cost), beside="of step"
+        ),
+        TableColumn(title="$/10⁹ tokens", cell=_usd_per_gigatoken, is_price=True, beside="$ a run"),
         TableColumn(title="$ a run", cell=_usd_per_run, is_price=True),
-        TableColumn(title=_whole_title(rows), cell=_whole, is_price=True),
+        TableColumn(title=_whole_title(rows), cell=_whole, is_price=True, beside="time"),
     )
     return tuple(c for c in candidates if any(c.cell(row) is not None for row in rows))
 
@@ -135,8 +142,8 @@ def _values(rows: tuple[NetworkRow, ...], name: str, *, of_job: bool = True) -> 
 
 def _network(row: NetworkRow) -> Cell:
     case = row.job.case
-    failed = f"\n{row.num_failed} failed" if row.num_failed else ""
-    return Cell(main=row.network, sub=f"{case.workload.name} {case.shape}{failed}")
+    failed = f"({row.num_failed} failed)" if row.num_failed else ""
+    return Cell(main=row.network, sub=f"{case.workload.name} {case.shape}", below=failed)
 
 
 def _line_rate(row: NetworkRow) -> Cell | None:
@@ -154,7 +161,8 @@ def _busbw(row: NetworkRow, like: float | None) -> Cell | None:
         return cell
     return Cell(
         main=cell.main,
-        sub=f"{cell.sub}\n{show('line_share_ratio', share.value, 2)} of line",
+        sub=cell.sub,
+        below=f"{show('line_share_ratio', share.value, 2)} of line",
         detail=f"{cell.detail}; share of the line rate by the link's counters, "
         f"{launches_words(share.launches)}, {interval('line_share_ratio', share)}",
     )
@@ -185,7 +193,8 @@ def _scaling(row: NetworkRow) -> Cell | None:
     reference = scaling.reference
     return Cell(
         main=cell.main,
-        sub=f"{cell.sub}\nper rank\nof {reference.shape}",
+        sub=cell.sub,
+        below=f"per rank\nof {reference.shape}",
         detail=f"{scaling.metric} a rank over that of {reference.label}; {cell.detail}",
     )
 
@@ -197,7 +206,8 @@ def _network_cost(row: NetworkRow, like: float | None) -> Cell | None:
         return None
     return Cell(
         main=cell.main,
-        sub=f"{cell.sub}\n{show('network_share_ratio', share, 2)} of step",
+        sub=cell.sub,
+        below=f"{show('network_share_ratio', share, 2)} of step",
         detail=cell.detail,
     )
 
@@ -210,7 +220,8 @@ def _usd_per_gigatoken(row: NetworkRow) -> Cell | None:
         return None
     return Cell(
         main=cell.main,
-        sub=f"{cell.sub}\n{usd_words(cost.usd_per_run.value)} a run",
+        sub=cell.sub,
+        below=f"{usd_words(cost.usd_per_run.value)} a run",
         detail=f"{cost.price.words}; {cell.detail}",
     )
 
@@ -239,5 +250,5 @@ def _whole(row: NetworkRow) -> Cell | None:
     detail = f"{days}, {whole.time_s.launches} launches"
     if whole.usd is None:
         return Cell(main=days, sub=spread("step_time_s", whole.time_s), detail=detail)
-    sub = f"{spread('whole_usd', whole.usd)}\n{days}"
-    return Cell(main=usd_words(whole.usd.value), sub=sub, detail=detail)
+    sub = spread("whole_usd", whole.usd)
+    return Cell(main=usd_words(whole.usd.value), sub=sub, below=days, detail=detail)
