@@ -2,10 +2,12 @@
 
 from rich.console import Console
 
+from broadgauge.advise.findings.shared_cores import SHARING_RULES
 from broadgauge.analysis.model import Analysis, FindingGroup
-from broadgauge.report.terminal_doctor import print_finding
+from broadgauge.report.finding_words import cause_words
+from broadgauge.report.terminal_doctor import print_finding, print_part, print_symptom
 from broadgauge.report.terminal_tables import heading
-from broadgauge.specs.record import Finding
+from broadgauge.specs.record import Finding, Severity
 
 
 def print_run_findings(analysis: Analysis, console: Console) -> None:
@@ -14,6 +16,27 @@ def print_run_findings(analysis: Analysis, console: Console) -> None:
         heading("Findings", console)
     for group in analysis.findings:
         print_finding(as_finding(group), console, where_words(group))
+
+
+def worst_findings(analysis: Analysis) -> list[FindingGroup]:
+    """Errors, then warnings, those of most trials first; without what the run's warning says."""
+    bad = [
+        group
+        for group in analysis.findings
+        if group.severity is not Severity.INFO
+        and not (group.rule in SHARING_RULES and analysis.shared_cores is not None)
+    ]
+    return sorted(bad, key=lambda group: (group.severity is not Severity.ERROR, -group.num_trials))
+
+
+def print_briefly(group: FindingGroup, console: Console) -> None:
+    """What was seen, and what helps or else why."""
+    finding = as_finding(group)
+    print_symptom(finding, console)
+    if finding.fix:
+        print_part("fix", finding.fix, console)
+    else:
+        print_part("cause", cause_words(finding.cause, finding.confidence), console)
 
 
 def as_finding(group: FindingGroup) -> Finding:

@@ -1,4 +1,4 @@
-"""What does `broadgauge show RUN` print? Everything the report holds that fits into words."""
+"""What does `broadgauge show RUN --details` print? All that the report holds and words can say."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ from broadgauge.specs.units import show_size
 def print_run(analysed: AnalysedRun, console: Console) -> None:
     """The closing table, then every figure, collective, failure and the environment."""
     run, analysis = analysed.run, analysed.analysis
-    console.print(Text(f"{run.plan.experiment_name}: {run.folder}", style="bold"))
+    print_title(run, console)
     if run.plan.description:
         sentence(printable(run.plan.description), console)
     print_closing_table(analysed, console, has_all=True)
@@ -53,6 +53,11 @@ def print_run(analysed: AnalysedRun, console: Console) -> None:
     print_run_findings(analysis, console)
     for key, environment in sorted(run.environments.items()):
         _print_environment(key, environment, console)
+
+
+def print_title(run: RunSummary, console: Console) -> None:
+    """Which run is it?"""
+    console.print(Text(f"{run.plan.experiment_name}: {run.folder}", style="bold"))
 
 
 def _print_indented(words: str, console: Console, style: str = "") -> None:
