@@ -106,8 +106,8 @@ def read_large_runs(broadgauge: list[str]) -> None:
             page = [*broadgauge, "report", str(path)]
             pages_s = [cpu_s_of(page) for _ in range(RUNS)]
             show(f"report of {num_cases} cases x {num_launches} launches, CPU", pages_s, "s")
-            command = [*broadgauge, "show", str(path)]
-            name = f"show of {num_cases} cases x {num_launches} launches"
+            command = [*broadgauge, "show", str(path), "--details"]
+            name = f"show --details of {num_cases} cases x {num_launches} launches"
             show(f"{name}, CPU", [cpu_s_of(command) for _ in range(RUNS)], "s")
             walls_s = [wall_s_of(lambda command=command: cpu_s_of(command)) for _ in range(RUNS)]
             show(f"{name}, wall", walls_s, "s")

@@ -102,7 +102,7 @@ def test_a_new_kind_runs_and_leaves_records(toy: Toy) -> None:
 
 @pytest.mark.slow
 def test_a_new_kind_is_in_the_table(toy: Toy) -> None:
-    text = " ".join(toy.says("show", str(toy.folder)).split())
+    text = " ".join(toy.says("show", str(toy.folder), "--details").split())
     assert "clock-bound: naps wait for the clock" in text
     assert "longest nap" in text
     assert "the ranks napped" in text

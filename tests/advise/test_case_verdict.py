@@ -379,6 +379,22 @@ def test_a_case_that_only_failed_says_who_did_and_where() -> None:
     assert "all 3 trials failed, the first: rank 1" in verdict(run.cases[0], run).sentence
 
 
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [("\nhello\nbye", "its last line: bye"), ("", "it printed no line")],
+)
+def test_a_verdict_announces_no_lines_that_it_leaves_out(printed: str, told: str) -> None:
+    """Of a message that goes on below its first line it says what the error's headline says."""
+    case = a_case(TRAIN, SLOW)
+    message = f"no step_time_s in what it printed; its last lines:{printed}"
+    error = TrialError(kind=ErrorKind.REFUSED, message=message)
+    (good,) = records_of(case, steps(0.0, launches=1))
+    run = a_run((case, [good.model_copy(update={"status": Status.FAILED, "error": error})]))
+    assert verdict(run.cases[0], run).sentence == (
+        f"unknown: its only trial failed: no step_time_s in what it printed; {told}"
+    )
+
+
 def _command_on_two_networks(times_slower: float) -> tuple[Verdict, Verdict]:
     """A user's command whose step takes so many times as long on the slow network."""
     command = CommandWorkload(

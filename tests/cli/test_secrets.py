@@ -126,6 +126,7 @@ def test_a_secret_reaches_the_ranks_and_rests_nowhere(
     assert [record.metrics["step_time_s"] for record in read_run(run).records] == [0.375, 0.375]
     assert not [path for path in run.rglob("*") if stat.S_IMODE(path.stat().st_mode) & 0o077]
     assert main(["show", str(run)]) == 0
+    assert main(["show", str(run), "--details"]) == 0
     assert main(["compare", str(run), str(run)]) == 0
     shown = capsys.readouterr()
     assert "Planted0" not in shown.out + shown.err
@@ -168,6 +169,7 @@ def test_what_a_rank_tells_of_a_secret_is_masked_where_it_is_stored(
     told = (record.error.message, *record.error.last_lines)
     assert any("***" in words for words in told)
     assert main(["show", str(run)]) == 0
+    assert main(["show", str(run), "--details"]) == 0
     shown = capsys.readouterr()
     assert "Planted0" not in shown.out + shown.err
     rested = {place.partition(":")[0] for place in places_with_a_secret(run)}

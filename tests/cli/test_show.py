@@ -1,12 +1,18 @@
-"""Does `show --json` print what is stored, and nothing else?"""
+"""Is `show` short, `--details` all there is, and `--json` what is stored and nothing else?"""
 
 import json
+import re
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 
 from broadgauge.cli.main import main
+from broadgauge.cli.start_and_show import show_finished
+from broadgauge.engine.run_result import count_results
+from broadgauge.results.folder.reading import read_run
+from broadgauge.running.starting import FinishedRun
 
 GOLDEN = Path(__file__).parents[1] / "results/golden/schema-1"
 
@@ -19,6 +25,41 @@ def test_json_is_the_stored_analysis(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert {case["verdict"]["bound"] for case in json.loads(first)["cases"]} >= {"compute-bound"}
     assert main(["show", str(run), "--json"]) == 0
     assert capsys.readouterr().out == first
+
+
+def test_it_is_short_and_says_how_to_see_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    run = str(shutil.copytree(GOLDEN, tmp_path / "run"))
+    assert main(["show", run]) == 0
+    short = capsys.readouterr().out
+    assert short.startswith(f"golden: {run}\n")
+    (command,) = re.findall(r"show \S+ --details$", short.rstrip())
+    assert main(shlex.split(command)) == 0
+    details = capsys.readouterr().out
+    assert len(details.splitlines()) > 5 * len(short.splitlines())
+    for words in ("RuntimeError: scripted", "Environment", "Evidence", "retransmits"):
+        assert words in details
+        assert words not in short
+    with pytest.raises(SystemExit, match="2"):
+        main(["show", run, "--details", "--json"])
+
+
+def test_a_run_ends_as_it_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    folder = Path(shutil.copytree(GOLDEN, tmp_path / "run"))
+    stored = read_run(folder)
+    result = count_results(stored.plan, stored.records, "run", None)
+    assert show_finished(FinishedRun(folder=folder, location="run", result=result)) == 3
+    ended = capsys.readouterr().out
+    assert main(["show", "run"]) == 0
+    title, shown = capsys.readouterr().out.split("\n", 1)
+    assert title == f"golden: {folder}"
+    assert shown == ended
 
 
 def test_report_and_export_keep_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,7 +60,7 @@ def assert_told_first(
 ) -> dict[str, Any]:
     """By the command, by `show`, in the report and in the records. The record of what failed."""
     run = only_run(folder)
-    shown = said(run_command("show", "last", folder=folder, **WIDE).stdout)
+    shown = said(run_command("show", "last", "--details", folder=folder, **WIDE).stdout)
     page = in_html((run / "report.html").read_text(encoding="utf-8"))
     live = said(ran.stderr)
     assert re.search(rf"{workload} \S+ [\w ]+: {status} {headline}", live), ran.stderr

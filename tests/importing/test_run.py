@@ -37,7 +37,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 def test_a_bandwidth_gets_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     folder = run_of(ALL_REDUCE, "--path", "nvlink")
-    shown = said(capsys, "show", folder)
+    shown = said(capsys, "show", folder, "--details")
     assert "normal: 300 GB/s busbw, 250 to 400 GB/s expected: 2 NVIDIA H200 over nvlink" in shown
     assert "unknown: normal" not in shown
     assert "measured by nccl-tests 2.19.6, not by Broadgauge: all_reduce.txt (SHA-256" in shown

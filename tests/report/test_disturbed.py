@@ -107,7 +107,7 @@ def test_findings_that_differ_in_numbers_are_one(disturbed: RunSummary) -> None:
     shown = printed(print_run, analysed(disturbed), 100)
     findings = shown.split("Findings")[1].split("Environment")[0]
     assert findings.count("other programs") == 1
-    assert "34 trials: train 1x1 one node, " in " ".join(findings.split())
+    assert "where 34 trials: train 1x1 one node, " in " ".join(findings.split())
 
 
 def test_findings_of_equal_words_keep_their_evidence(run: RunSummary) -> None:

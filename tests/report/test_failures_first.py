@@ -3,9 +3,11 @@
 import io
 from collections.abc import Callable
 
+import pytest
 from rich.console import Console
 
 from broadgauge.analysis.analyse import analysed
+from broadgauge.report.failure_words import reasons
 from broadgauge.report.page_top import headline
 from broadgauge.report.rows import table_rows
 from broadgauge.report.terminal import print_closing_table
@@ -14,9 +16,11 @@ from broadgauge.results.summary import summarise_run
 from broadgauge.specs.record import ErrorKind, Record, Status, TrialError
 
 
-def failing(run: RunSummary, fails: Callable[[Record], bool]) -> RunSummary:
+def failing(
+    run: RunSummary, fails: Callable[[Record], bool], message: str = "no such file: train.py"
+) -> RunSummary:
     """The same run, where these trials failed."""
-    error = TrialError(kind=ErrorKind.NOT_STARTED, message="no such file: train.py")
+    error = TrialError(kind=ErrorKind.NOT_STARTED, message=message)
     bad = {"status": Status.FAILED, "metrics": {}, "collectives": (), "error": error}
     records = [r.model_copy(update=bad) if fails(r) else r for r in run.records]
     return summarise_run(
@@ -44,6 +48,18 @@ def test_that_every_trial_failed_is_all_that_is_said(run: RunSummary) -> None:
     said = "Every trial failed: no such file: train.py."
     assert on_page(failed) == f'<p class="headline">{said}</p>'
     assert first_line(failed) == said
+
+
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [("\nhello\nbye", "its last line: bye"), ("", "it printed no line")],
+)
+def test_a_reason_announces_no_lines_that_it_leaves_out(
+    run: RunSummary, printed: str, told: str
+) -> None:
+    failed = failing(run, lambda _: True, f"no step_time_s; its last lines:{printed}")
+    assert reasons(failed.cases) == (f"no step_time_s; {told}",)
+    assert first_line(failed) == f"Every trial failed: no step_time_s; {told}."
 
 
 def test_where_every_trial_failed_stands_before_the_verdicts(run: RunSummary) -> None:

@@ -95,12 +95,12 @@ def test_the_line_rate_of_a_found_network_is_what_is_known(
     assert {cell.main for cell in cells.values() if cell is not None} == {"found"}
     if "fabric" in cells:
         assert nominal is not None
-        assert nominal.sub == "2 × 200 Gbit/s\nnominal"
+        assert nominal.under == "2 × 200 Gbit/s\nnominal"
     assert carried is not None
     assert unknown is not None
-    assert carried.sub.endswith("Gbit/s\ncarried")
+    assert carried.under.endswith("Gbit/s\ncarried")
     assert carried.detail.startswith("one plain TCP stream carried at least ")
-    assert unknown.sub == "rate\nnot known"
+    assert unknown.under == "rate\nnot known"
     for words in (page_words(found), printed(found)):
         assert "carried" in words
         assert "not known" in words
@@ -111,7 +111,7 @@ def test_eight_streams_are_named_where_they_carried_more(found: RunSummary) -> N
     eight = Estimate(value=90.0, low=None, high=None, launches=1, trials=1, method="mean")
     cell = line_rate_cell([replace(summary, eight_streams_gbps=eight)])
     assert cell is not None
-    assert (cell.sub, cell.detail) == (
+    assert (cell.under, cell.detail) == (
         "90 Gbit/s\ncarried",
         "eight plain TCP streams carried at least 90 Gbit/s",
     )

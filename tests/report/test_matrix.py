@@ -158,4 +158,4 @@ def test_the_slowest_pair_is_a_figure_of_the_table(matrix: RunSummary) -> None:
     cell = figure.cell(row)
     assert cell is not None
     assert cell.main.startswith("40")
-    assert "slowest pair" in cell.sub
+    assert cell.below == "slowest pair"

@@ -3,6 +3,7 @@
 import pytest
 
 from broadgauge.report.quantities import (
+    column_like,
     interval,
     show,
     show_estimate,
@@ -64,3 +65,28 @@ def test_one_launch_has_no_interval_and_says_so() -> None:
 )
 def test_what_hardly_scatters_shows_less_than_a_ten_thousandth(ratio: float, words: str) -> None:
     assert smallest_change(ratio) == words
+
+
+def test_an_interval_has_the_unit_of_its_figure() -> None:
+    slow = an_estimate(91.7, 48.29, 135.1)
+    assert interval("cpu_s_per_gbyte", slow) == "48.29 s/GB to 135.1 s/GB"
+    wide = an_estimate(1.11, 0.3701, 1.849)
+    assert interval("busbw_gbyte_per_s", wide) == "0.3701 GB/s to 1.849 GB/s"
+    assert interval("network_cost_s", an_estimate(0.0, -0.001, 0.001)) == "-1 ms to 1 ms"
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "shown"),
+    [
+        ("busbw_gbyte_per_s", (0.0234, 0.116, 1.474), ["23.4 MB/s", "116 MB/s", "1,470 MB/s"]),
+        ("step_time_s", (90.0, 150.0), ["90 s", "150 s"]),
+        ("time_s", (0.0003, 0.36), ["0.3 ms", "360 ms"]),
+        ("tokens_per_s", (9800.0, 12_345.0), ["9.8 k /s", "12.3 k /s"]),
+        ("loss", (0.5, 2.0), ["0.5", "2"]),
+    ],
+)
+def test_a_column_has_one_unit_and_no_long_numbers(
+    name: str, values: tuple[float, ...], shown: list[str]
+) -> None:
+    like = column_like(name, values)
+    assert [show(name, value, like=like) for value in values] == shown

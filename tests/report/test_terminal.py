@@ -18,8 +18,9 @@ from broadgauge.report.terminal import (
 from broadgauge.report.terminal_closing import STYLES
 from broadgauge.results.comparing.compare_cases import against_reference, compare_runs
 from broadgauge.results.model import RunSummary
+from broadgauge.specs.estimate import Estimate
 
-FIGURES = ("23.2 MB/s", "97 % of line", "723 ms", "2,543", "560 ms", "77 % of step", "80.7 %")
+FIGURES = ("23.2 MB/s", "97 %", "of line", "723 ms", "2,543", "560 ms", "77 %", "of step", "80.7 %")
 
 
 def printed(printer, argument: object, width: int, *, is_terminal: bool = False) -> str:
@@ -149,3 +150,64 @@ def test_launches_without_intervals_are_said_once(
 
 def test_nothing_is_said_of_launches_where_figures_have_intervals(run: RunSummary) -> None:
     assert "without an interval" not in printed(print_closing_table, analysed(run), 100)
+
+
+def ten_times(estimate: Estimate) -> Estimate:
+    return replace(estimate, value=10 * estimate.value, low=None, high=None)
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_a_column_of_figures_has_one_unit(run: RunSummary, width: int) -> None:
+    busbw = "busbw_gbyte_per_s"
+    cases = tuple(
+        replace(case, estimates={**case.estimates, busbw: ten_times(case.estimates[busbw])})
+        if case.case.network_name == "reference" and busbw in case.estimates
+        else case
+        for case in run.cases
+    )
+    text = printed(print_closing_table, analysed(replace(run, cases=cases)), width)
+    for figure in ("23.2 MB/s", "115 MB/s", "3,470 MB/s"):
+        assert figure in text
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_sizes_of_a_collective_are_told_in_one_unit(run: RunSummary, width: int) -> None:
+    table = printed(print_run, analysed(run), width).split("all_reduce float32")[1]
+    table = table.split("all_gather")[0]
+    for units in (("µs", "ms"), ("MB/s", "GB/s"), ("kbit/s", "Mbit/s", "Gbit/s")):
+        assert sum(f" {unit}" in table for unit in units) == 1, units
+
+
+@pytest.mark.parametrize("width", [120, 160, 300])
+def test_a_row_of_the_table_is_two_lines(run: RunSummary, width: int) -> None:
+    lines = printed(print_closing_table, analysed(run), width).splitlines()
+    body = [line.strip() for line in lines[lines.index(next(filter(is_rule, lines))) + 1 :]]
+    body = body[: body.index("")] if "" in body else body[:8]
+    assert [line.split("  ")[0] for line in body[::2]] == [
+        *("one node", "pod-like", "vnic-like", "reference"),
+    ]
+    assert len(body) == 8
+    text = " ".join(lines[0:4])
+    for title in ("of line", "of step", "per rank", "of 1x1"):
+        assert title in text
+    assert "vnic-like 2x1 (1 failed)" in lines or "train 2x1 (1 failed)" in lines[9]
+
+
+def is_rule(line: str) -> bool:
+    return set(line.strip()) == {"─"}
+
+
+def test_a_verdict_beside_the_figures_is_two_lines_at_most(run: RunSummary) -> None:
+    """The table of a script of one's own is narrow: its rows are not made long by sentences."""
+    cases = tuple(
+        replace(case, scaling=None, estimates={"step_time_s": case.estimates["step_time_s"]})
+        for case in run.cases
+        if "step_time_s" in case.estimates
+    )
+    narrow = replace(analysed(run), run=replace(run, cases=cases))
+    seen = {width: printed(print_closing_table, narrow, width) for width in range(100, 200, 5)}
+    beside = {width: text for width, text in seen.items() if "verdict" in text.splitlines()[0]}
+    assert beside
+    for width, text in beside.items():
+        lines = text.split("\n\n")[0].splitlines()
+        assert len(lines) == 2 + 2 * len(cases), width

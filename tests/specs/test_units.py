@@ -77,3 +77,14 @@ def test_what_is_shown() -> None:
     assert show_size(64_000_000) == "64 MB"
     assert show_count(12_345) == "12.3 k"
     assert show_ratio(0.957) == "95.7 %"
+
+
+def test_what_is_shown_in_the_unit_of_another() -> None:
+    assert show_rate(1.474, like=0.2) == "1,470 Mbit/s"
+    assert show_time(0.0000592, like=0.0025) == "0.0592 ms"
+    assert show_time(48.29, like=135.1) == "0.805 min"
+    assert show_time(0, like=0.002) == "0 ms"
+    assert show_size(3 * 2**20, like=2**10) == "3,070 KiB"
+    assert show_size(1_500_000, like=2000) == "1,500 KB"
+    assert show_count(12_345, like=9800) == "12,345"
+    assert show_count(9800, like=12_345) == "9.8 k"

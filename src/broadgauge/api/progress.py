@@ -6,7 +6,7 @@ from pathlib import Path
 
 from broadgauge.engine.events import PlanGrown, RecordWritten, RunStarted
 from broadgauge.engine.run_result import RunResult
-from broadgauge.report.progress_lines import event_lines
+from broadgauge.report.progress_lines import ProgressLines
 from broadgauge.running.events import FolderOpened, RunEvent
 
 
@@ -35,6 +35,7 @@ class Watching:
 
     def __init__(self, tell: OnProgress | None = None) -> None:
         self._tell = tell
+        self._lines = ProgressLines()
         self._finished, self._trials = 0, 0
         self._remaining_s: float | None = None
         self.folder: Path | None = None
@@ -47,7 +48,7 @@ class Watching:
             self._finished, self._trials = event.num_finished, event.num_trials
             self._remaining_s = event.remaining_s
         if self._tell is not None:
-            for line in event_lines(event):
+            for line in self._lines.of(event):
                 self.say(line)
 
     def say(self, text: str) -> None:

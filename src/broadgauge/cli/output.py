@@ -41,6 +41,11 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
+def details_command(run: str) -> str:
+    """How the rest of what a run says is printed: `broadgauge show last --details`."""
+    return f"{program()} show {shlex.quote(run)} --details"
+
+
 def say_facts(lines: Iterable[str]) -> None:
     """Lines of a word and what is said of it: where they are read on a terminal, a long one goes on
     below what is said."""

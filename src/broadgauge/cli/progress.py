@@ -11,7 +11,7 @@ from broadgauge.engine.events import (
     RecordWritten,
     RunStarted,
 )
-from broadgauge.report.progress_lines import event_lines
+from broadgauge.report.progress_lines import ProgressLines
 from broadgauge.running.events import FolderOpened, RunEvent
 from broadgauge.specs.units import show_time
 
@@ -24,6 +24,7 @@ class PlainLines:
 
     def __init__(self, console: "Console") -> None:
         self._console = console
+        self._lines = ProgressLines()
         self.folder: Path | None = None
         """The run's, once it is there."""
 
@@ -36,12 +37,13 @@ class PlainLines:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        return None
+        for line in self._lines.rest():
+            self._line(line)
 
     def __call__(self, event: RunEvent) -> None:
         if isinstance(event, FolderOpened):
             self.folder = event.folder
-        for line in event_lines(event):
+        for line in self._lines.of(event):
             self._line(line)
 
     def _line(self, text: str) -> None:
@@ -73,6 +75,7 @@ class LiveLine(PlainLines):
     ) -> None:
         if self._progress.live.is_started:
             self._progress.stop()
+        super().__exit__(kind, error, trace)
 
     def __call__(self, event: RunEvent) -> None:
         match event:

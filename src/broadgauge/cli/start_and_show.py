@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from broadgauge.cli.console import PlainConsole, results_console
-from broadgauge.cli.output import program, say, write
+from broadgauge.cli.output import details_command, program, say, write
 from broadgauge.cli.progress import LiveLine, PlainLines
 from broadgauge.engine.events import Noted, PhaseBegan
 from broadgauge.engine.interrupts import Interrupt, Interrupts, signals_to
@@ -162,7 +162,7 @@ def show_finished(run: "FinishedRun") -> int:
     from broadgauge.analysis.store import read_analysed
     from broadgauge.cli.compare import show_arms
     from broadgauge.report.html import write_report
-    from broadgauge.report.terminal import print_closing_table
+    from broadgauge.report.terminal import print_run_briefly
     from broadgauge.results.comparing.arms import of_arm
 
     gate_code = 0
@@ -170,7 +170,7 @@ def show_finished(run: "FinishedRun") -> int:
         analysed = read_analysed(run.folder)
         candidates = replace(analysed, run=of_arm(analysed.run, "candidate"))
         with results_console() as console:
-            print_closing_table(candidates, console)
+            print_run_briefly(candidates, console, details_command(run.location))
             gate_code = show_arms(analysed.run, console, analysed.analysis.gate)
         report = write_report(analysed)
         say(f"report     {report}")

@@ -34,16 +34,16 @@ def _found(link: Network, summaries: Sequence[CaseSummary]) -> Cell:
     nominal_gbps = link.face.nominal_gbps
     if nominal_gbps is not None:
         rate = f"{_nics(link.num_face_nics)}{show_rate(nominal_gbps)}"
-        return Cell(main="found", sub=f"{rate}\nnominal", detail="by its data sheet")
+        return Cell(main="found", sub=rate, below="nominal", detail="by its data sheet")
     ones = [s.ceiling_gbps.value for s in summaries if s.ceiling_gbps is not None]
     eights = [s.eight_streams_gbps.value for s in summaries if s.eight_streams_gbps is not None]
     known = [*((gbps, "one plain TCP stream") for gbps in ones[:1])]
     known += [(gbps, "eight plain TCP streams") for gbps in eights[:1]]
     if not known:
-        return Cell(main="found", sub="rate\nnot known", detail=NOT_MEASURED)
+        return Cell(main="found", sub="rate", below="not known", detail=NOT_MEASURED)
     gbps, streams = max(known)
     detail = f"{streams} carried at least {show_rate(gbps)}"
-    return Cell(main="found", sub=f"{show_rate(gbps)}\ncarried", detail=detail)
+    return Cell(main="found", sub=show_rate(gbps), below="carried", detail=detail)
 
 
 def _nics(num_nics: int) -> str:

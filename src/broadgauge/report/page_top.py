@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from broadgauge.advise.verdicts.verdict import Bound
 from broadgauge.analysis.model import Analysis, JudgedRatio
 from broadgauge.report.cells import EMPTY, Cell
 from broadgauge.report.cost_rows import cost_notes
-from broadgauge.report.failure_words import all_failed, has_failed_whole, reasons
+from broadgauge.report.headline_words import headline_lines
 from broadgauge.report.launch_counts import launches_sentence, shared_launches, without_launches
 from broadgauge.report.markup import Html, join, table, tag
 from broadgauge.report.quantities import interval, show, title_of
@@ -16,7 +15,6 @@ from broadgauge.report.words import lasting
 from broadgauge.results.cost import NO_COST, RunCost
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.imported import IMPORTED
-from broadgauge.wording.listing import listed
 
 MOST_OPEN_CARDS = 12
 """More would push the table off the first screens."""
@@ -70,67 +68,7 @@ def disturbed(analysis: Analysis) -> Html:
 
 def headline(rows: Sequence[NetworkRow]) -> Html:
     """Which networks hold the job back, in one line a workload?"""
-    failed = all_failed(row.job for row in rows)
-    if failed is not None and len(reasons(row.job for row in rows)) == 1:
-        return _line(f"{failed[:1].upper()}{failed[1:]}")
-    jobs = [row for row in rows if not row.job.case.workload.only_communicates]
-    workloads: dict[str, list[NetworkRow]] = {}
-    for row in jobs or rows:
-        workloads.setdefault(row.job.case.workload.name, []).append(row)
-    if len(workloads) == 1:
-        text = _headline(jobs or rows)
-        return _line(f"{text[:1].upper()}{text[1:]}")
-    lines = [_line(f"{name}: {_headline(of)}") for name, of in workloads.items()]
-    return join(lines or [tag("p", "Nothing was measured.", class_="headline")])
-
-
-def _line(text: str) -> Html:
-    return tag("p", f"{text}." if text else "Nothing was measured.", class_="headline")
-
-
-def _headline(rows: Sequence[NetworkRow]) -> str:
-    failed = [row for row in rows if has_failed_whole(row.job)]
-    if failed and len(failed) == len(rows) and len(reasons(row.job for row in failed)) == 1:
-        return f"every trial failed: {reasons(row.job for row in failed)[0]}"
-    sentences = _failures(failed, rows)
-    ran = [row for row in rows if not has_failed_whole(row.job)]
-    judged = [row for row in ran if row.job.case.network is not None] or ran
-    for bound in Bound:
-        names = _names([row for row in judged if row.verdict.bound is bound], judged)
-        if names:
-            word = (
-                "can't tell what limits the job on"
-                if bound is Bound.UNKNOWN
-                else f"{bound.value} on"
-            )
-            sentences.append(f"{word} {listed(names)}")
-    slower = _names([row for row in judged if row.verdict.is_slower_than_one_node], judged)
-    if slower:
-        sentences.append(f"slower than one node on {listed(slower)}")
-    return "; ".join(sentences)
-
-
-def _failures(failed: Sequence[NetworkRow], rows: Sequence[NetworkRow]) -> list[str]:
-    """Where nothing was measured, and why."""
-    by_reason: dict[str, list[NetworkRow]] = {}
-    for row in failed:
-        by_reason.setdefault(reasons([row.job])[0], []).append(row)
-    return [
-        f"every trial failed on {listed(_names(of, rows))}: {reason}"
-        for reason, of in by_reason.items()
-    ]
-
-
-def _names(rows: Sequence[NetworkRow], judged: Sequence[NetworkRow]) -> list[str]:
-    """Networks; with the shape where another shape on the same network is judged otherwise."""
-    chosen = {id(row) for row in rows}
-    elsewhere = {row.network for row in judged if id(row) not in chosen}
-    return list(
-        dict.fromkeys(
-            f"{row.network} {row.job.case.shape}" if row.network in elsewhere else row.network
-            for row in rows
-        )
-    )
+    return join([tag("p", line, class_="headline") for line in headline_lines(rows)])
 
 
 def cards(rows: Iterable[NetworkRow]) -> Html:
@@ -189,7 +127,7 @@ def closing_table(rows: tuple[NetworkRow, ...]) -> Html:
 
 def _cell(index: int, title: str, cell: Cell | None) -> Html:
     shown = EMPTY if cell is None else cell
-    subs = [tag("span", line, class_="sub") for line in shown.sub.split("\n") if line]
+    subs = [tag("span", line, class_="sub") for line in shown.under.split("\n") if line]
     content = join(shown.main, subs)
     if index == 0:
         return tag("th", content, scope="row")

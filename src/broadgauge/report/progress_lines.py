@@ -1,6 +1,6 @@
 """What is said of a run while it goes on? One line for what happened, none for what only passes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from broadgauge.engine.events import (
     LaunchEnded,
@@ -8,6 +8,7 @@ from broadgauge.engine.events import (
     PhaseBegan,
     PlanGrown,
     RecordWritten,
+    RunEnded,
     RunStarted,
 )
 from broadgauge.report.opening import machine_lines, plan_lines, refusal_lines
@@ -23,6 +24,47 @@ from broadgauge.specs.record import Record, Status
 
 HEADLINES = ("step_time_s", "busbw_gbyte_per_s")
 """The metric that a line about a finished trial shows: the first that it has."""
+
+
+class ProgressLines:
+    """The lines of one run, in the order of its events. Trials that are skipped one after the other
+    for the same reason are one line, and a reason is told once."""
+
+    def __init__(self) -> None:
+        self._skipped: list[RecordWritten] = []
+        self._told: set[str] = set()
+
+    def of(self, event: RunEvent) -> Iterator[str]:
+        """What of an event, and of those skipped before it, stays on the screen."""
+        if isinstance(event, RecordWritten) and event.record.status is Status.SKIPPED:
+            self._skipped.append(event)
+            return
+        lines = tuple(event_lines(event))
+        if lines or isinstance(event, RunEnded):
+            yield from self.rest()
+        yield from lines
+
+    def rest(self) -> Iterator[str]:
+        """Those skipped since the last line."""
+        groups: dict[str, list[RecordWritten]] = {}
+        for event in self._skipped:
+            groups.setdefault(_why(event.record), []).append(event)
+        self._skipped = []
+        for reason, events in groups.items():
+            yield _skipped_line(events, "as before" if reason in self._told else reason)
+            self._told.add(reason)
+
+
+def _why(record: Record) -> str:
+    return "" if record.error is None else record.error.headline
+
+
+def _skipped_line(events: Sequence[RecordWritten], reason: str) -> str:
+    """`[12/12] train 2x1 slow, train 2x1 fast: SKIPPED 8 trials, not run, since …`."""
+    last = events[-1]
+    labels = ", ".join(dict.fromkeys(event.case.label for event in events))
+    count = "" if len(events) == 1 else f"{len(events)} trials, "
+    return f"[{last.num_finished}/{last.num_trials}] {labels}: SKIPPED {count}{reason}"
 
 
 def event_lines(event: RunEvent) -> Iterable[str]:

@@ -1,7 +1,7 @@
 """How is a measured figure written? By the unit at the end of its name, and with its spread."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from broadgauge.report.cost_words import usd_words
 from broadgauge.results.model import CollectiveSummary
@@ -21,18 +21,21 @@ LAUNCHES_ONLY = re.compile(r"\(\d+ launch(es)?\)")
 TIMES_METRICS = ("amplification_ratio", "speedup_ratio")
 """Ratios that are read as a multiple rather than a share."""
 
-_SHOWN_BY: dict[str, Callable[[float, int], str]] = {
+_SHOWN_BY: dict[str, Callable[[float, int, float | None], str]] = {
     "s": show_time,
-    "s/GB": lambda value, digits: f"{show_time(value, digits)}/GB",
+    "s/GB": lambda value, digits, like: f"{show_time(value, digits, like)}/GB",
     "GB/s": show_bandwidth,
     "Gbit/s": show_rate,
     "bytes": show_size,
-    "ratio": show_ratio,
-    "1/s": lambda value, digits: f"{show_count(value, digits)} /s",
+    "ratio": lambda value, digits, _: show_ratio(value, digits),
+    "1/s": lambda value, digits, like: f"{show_count(value, digits, like)} /s",
     "count": show_count,
-    "USD": lambda value, _: usd_words(value),
-    "USD/10⁹ tokens": lambda value, _: usd_words(value),
+    "USD": lambda value, *_: usd_words(value),
+    "USD/10⁹ tokens": lambda value, *_: usd_words(value),
 }
+_WITH_MULTIPLES = ("s", "s/GB", "GB/s", "Gbit/s", "1/s", "count")
+MOST_OF_A_UNIT = 10_000
+"""More digits before the point than this has are read worse than a nought before it."""
 
 _TITLES = {
     "wire_bytes": "bytes on the wire",
@@ -50,22 +53,39 @@ _TITLES = {
 }
 
 
-def show(name: str, value: float, digits: int = 3) -> str:
-    """`step_time_s`, 0.0123 → `12.3 ms`."""
+def show(name: str, value: float, digits: int = 3, like: float | None = None) -> str:
+    """`step_time_s`, 0.0123 → `12.3 ms`; with `like` in the unit that this value is shown in."""
     if name in TIMES_METRICS:
         return f"{show_count(value, digits)}×"
     unit = unit_of(name) or ""
     if unit in _SHOWN_BY:
-        return _SHOWN_BY[unit](value, digits)
-    return f"{show_count(value, digits)} {unit}".rstrip()
+        return _SHOWN_BY[unit](value, digits, like)
+    return f"{show_count(value, digits, like)} {unit}".rstrip()
 
 
-def show_estimate(name: str, estimate: Estimate) -> str:
+def column_like(name: str, values: Iterable[float]) -> float | None:
+    """The value in whose unit all of a column are shown: the smallest that makes no number long.
+
+    None: each is shown in its own, as there is one or its unit has no multiples.
+    """
+    sizes = sorted(abs(value) for value in values if value)
+    if len(sizes) < 2 or unit_of(name) not in _WITH_MULTIPLES:
+        return None
+    shown = (show(name, sizes[-1], like=size).split()[0].replace(",", "") for size in sizes)
+    fitting = (size for size, largest in zip(sizes, shown, strict=True) if _is_short(largest))
+    return next(fitting, sizes[-1])
+
+
+def _is_short(number: str) -> bool:
+    return number != "unknown" and float(number) < MOST_OF_A_UNIT
+
+
+def show_estimate(name: str, estimate: Estimate, like: float | None = None) -> str:
     """`723 ms ± 0.4 %`."""
-    return f"{show(name, estimate.value)} {spread(name, estimate)}"
+    return f"{show(name, estimate.value, like=like)} {spread(name, estimate, like)}"
 
 
-def spread(name: str, estimate: Estimate) -> str:
+def spread(name: str, estimate: Estimate, like: float | None = None) -> str:
     """`± 0.4 %`: half the 95 % interval over the value. Shares, already in percent, give its ends;
     figures near zero give it in their own unit."""
     if estimate.low is None or estimate.high is None:
@@ -78,7 +98,7 @@ def spread(name: str, estimate: Estimate) -> str:
             low, high = show_ratio(estimate.low, 3), show_ratio(estimate.high, 3)
         return f"{low.removesuffix(' %')}–{high}"
     if relative is None or relative > 1:
-        return f"± {show(name, half, 2)}"
+        return f"± {show(name, half, 2, like)}"
     return f"± {show_ratio(relative, 2)}"
 
 
@@ -93,10 +113,11 @@ def smallest_change(ratio: float) -> str:
 
 
 def interval(name: str, estimate: Estimate) -> str:
-    """`721 ms to 726 ms`; a dash where nothing is known of the spread."""
+    """`721 ms to 726 ms`, in the figure's own unit; a dash where nothing is known of the spread."""
     if estimate.low is None or estimate.high is None:
         return "–"
-    return f"{show(name, estimate.low, 4)} to {show(name, estimate.high, 4)}"
+    like = estimate.value or max(abs(estimate.low), abs(estimate.high))
+    return f"{show(name, estimate.low, 4, like)} to {show(name, estimate.high, 4, like)}"
 
 
 def title_of(name: str) -> str:

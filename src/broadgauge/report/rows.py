@@ -1,7 +1,7 @@
 """What does the closing table say? One row a network and shape, for the terminal and the page."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from broadgauge.advise.verdicts.verdict import Verdict
@@ -10,7 +10,7 @@ from broadgauge.report.cells import Cell, estimate_cell
 from broadgauge.report.cost_words import days_words, tokens_title, usd_words
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.link_words import line_rate_cell
-from broadgauge.report.quantities import interval, launches_words, show, spread
+from broadgauge.report.quantities import column_like, interval, launches_words, show, spread
 from broadgauge.results.cost import NO_COST, CaseCost, RunCost
 from broadgauge.results.model import CaseSummary, RunSummary
 
@@ -51,6 +51,11 @@ class TableColumn:
     cell: Callable[[NetworkRow], Cell | None]
     is_price: bool = False
     """It may stand in a table of its own."""
+    beside: str | None = None
+    """Title of the column of what is below its figures, where the table is wide; None: it has none,
+    and stands in their second line."""
+    is_named_below: bool = False
+    """What is below all of its figures alike is part of its title, where the table is wide."""
 
 
 def table_rows(
@@ -102,28 +107,43 @@ def _beside(job: CaseSummary, run: RunSummary) -> CaseSummary | None:
     return min(found, key=lambda other: other.case.workload.measured_by != "torch", default=None)
 
 
+_OF_JOBS = ("step_time_s", "tokens_per_s", "network_cost_s")
+
+
 def columns(rows: tuple[NetworkRow, ...]) -> tuple[TableColumn, ...]:
-    """The columns that hold anything for these rows, in the table's order."""
+    """The columns that hold anything for these rows, in the table's order; each in one unit."""
+    busbw = column_like("busbw_gbyte_per_s", _values(rows, "busbw_gbyte_per_s", of_job=False))
+    step, tokens, cost = (column_like(name, _values(rows, name)) for name in _OF_JOBS)
     candidates = (
         TableColumn(title="network", cell=_network),
         TableColumn(title="line rate", cell=_line_rate),
-        TableColumn(title="busbw", cell=_busbw),
-        TableColumn(title="step time", cell=lambda row: _metric(row, "step_time_s")),
-        TableColumn(title="tokens/s", cell=_tokens),
-        TableColumn(title="figure", cell=_figure),
-        TableColumn(title="scaling", cell=_scaling),
-        TableColumn(title="network cost", cell=_network_cost),
-        TableColumn(title="$/10⁹ tokens", cell=_usd_per_gigatoken, is_price=True),
+        TableColumn(title="busbw", cell=lambda row: _busbw(row, busbw), beside="of line"),
+        TableColumn(title="step time", cell=lambda row: _metric(row, "step_time_s", step)),
+        TableColumn(title="tokens/s", cell=lambda row: _tokens(row, tokens)),
+        TableColumn(title="figure", cell=_figure, beside="metric", is_named_below=True),
+        TableColumn(title="scaling", cell=_scaling, beside="per rank of", is_named_below=True),
+        TableColumn(
+            title="network cost", cell=lambda row: _network_cost(row, cost), beside="of step"
+        ),
+        TableColumn(title="$/10⁹ tokens", cell=_usd_per_gigatoken, is_price=True, beside="$ a run"),
         TableColumn(title="$ a run", cell=_usd_per_run, is_price=True),
-        TableColumn(title=_whole_title(rows), cell=_whole, is_price=True),
+        TableColumn(title=_whole_title(rows), cell=_whole, is_price=True, beside="time"),
     )
     return tuple(c for c in candidates if any(c.cell(row) is not None for row in rows))
 
 
+def _values(rows: tuple[NetworkRow, ...], name: str, *, of_job: bool = True) -> Iterator[float]:
+    for row in rows:
+        summary = row.job if of_job else row.collectives
+        estimate = None if summary is None else summary.estimates.get(name)
+        if estimate is not None:
+            yield estimate.value
+
+
 def _network(row: NetworkRow) -> Cell:
     case = row.job.case
-    failed = f"\n{row.num_failed} failed" if row.num_failed else ""
-    return Cell(main=row.network, sub=f"{case.workload.name} {case.shape}{failed}")
+    failed = f"({row.num_failed} failed)" if row.num_failed else ""
+    return Cell(main=row.network, sub=f"{case.workload.name} {case.shape}", below=failed)
 
 
 def _line_rate(row: NetworkRow) -> Cell | None:
@@ -131,27 +151,29 @@ def _line_rate(row: NetworkRow) -> Cell | None:
     return line_rate_cell((row.job, *beside))
 
 
-def _busbw(row: NetworkRow) -> Cell | None:
+def _busbw(row: NetworkRow, like: float | None) -> Cell | None:
     if row.collectives is None:
         return None
-    cell = estimate_cell("busbw_gbyte_per_s", row.collectives.estimates.get("busbw_gbyte_per_s"))
+    busbw = row.collectives.estimates.get("busbw_gbyte_per_s")
+    cell = estimate_cell("busbw_gbyte_per_s", busbw, like)
     share = row.collectives.estimates.get("line_share_ratio")
     if cell is None or share is None:
         return cell
     return Cell(
         main=cell.main,
-        sub=f"{cell.sub}\n{show('line_share_ratio', share.value, 2)} of line",
+        sub=cell.sub,
+        below=f"{show('line_share_ratio', share.value, 2)} of line",
         detail=f"{cell.detail}; share of the line rate by the link's counters, "
         f"{launches_words(share.launches)}, {interval('line_share_ratio', share)}",
     )
 
 
-def _metric(row: NetworkRow, name: str) -> Cell | None:
-    return estimate_cell(name, row.job.estimates.get(name))
+def _metric(row: NetworkRow, name: str, like: float | None) -> Cell | None:
+    return estimate_cell(name, row.job.estimates.get(name), like)
 
 
-def _tokens(row: NetworkRow) -> Cell | None:
-    cell = _metric(row, "tokens_per_s")
+def _tokens(row: NetworkRow, like: float | None) -> Cell | None:
+    cell = _metric(row, "tokens_per_s", like)
     if cell is None:
         return None
     return Cell(main=cell.main.removesuffix(" /s"), sub=cell.sub, detail=cell.detail)
@@ -171,19 +193,21 @@ def _scaling(row: NetworkRow) -> Cell | None:
     reference = scaling.reference
     return Cell(
         main=cell.main,
-        sub=f"{cell.sub}\nper rank\nof {reference.shape}",
+        sub=cell.sub,
+        below=f"per rank\nof {reference.shape}",
         detail=f"{scaling.metric} a rank over that of {reference.label}; {cell.detail}",
     )
 
 
-def _network_cost(row: NetworkRow) -> Cell | None:
-    cell = _metric(row, "network_cost_s")
+def _network_cost(row: NetworkRow, like: float | None) -> Cell | None:
+    cell = _metric(row, "network_cost_s", like)
     share = row.job.value("network_share_ratio")
     if cell is None or share is None or row.job.case.world_size == 1:
         return None
     return Cell(
         main=cell.main,
-        sub=f"{cell.sub}\n{show('network_share_ratio', share, 2)} of step",
+        sub=cell.sub,
+        below=f"{show('network_share_ratio', share, 2)} of step",
         detail=cell.detail,
     )
 
@@ -196,7 +220,8 @@ def _usd_per_gigatoken(row: NetworkRow) -> Cell | None:
         return None
     return Cell(
         main=cell.main,
-        sub=f"{cell.sub}\n{usd_words(cost.usd_per_run.value)} a run",
+        sub=cell.sub,
+        below=f"{usd_words(cost.usd_per_run.value)} a run",
         detail=f"{cost.price.words}; {cell.detail}",
     )
 
@@ -225,5 +250,5 @@ def _whole(row: NetworkRow) -> Cell | None:
     detail = f"{days}, {whole.time_s.launches} launches"
     if whole.usd is None:
         return Cell(main=days, sub=spread("step_time_s", whole.time_s), detail=detail)
-    sub = f"{spread('whole_usd', whole.usd)}\n{days}"
-    return Cell(main=usd_words(whole.usd.value), sub=sub, detail=detail)
+    sub = spread("whole_usd", whole.usd)
+    return Cell(main=usd_words(whole.usd.value), sub=sub, below=days, detail=detail)

@@ -8,7 +8,8 @@ from broadgauge.report.terminal_compare import (
     print_runs_compared,
 )
 from broadgauge.report.terminal_gate import print_gate
-from broadgauge.report.terminal_run import print_run
+from broadgauge.report.terminal_run import print_run, print_title
+from broadgauge.report.terminal_short import print_run_briefly
 
 __all__ = [
     "print_arms_compared",
@@ -17,5 +18,7 @@ __all__ = [
     "print_networks_compared",
     "print_platforms_compared",
     "print_run",
+    "print_run_briefly",
     "print_runs_compared",
+    "print_title",
 ]

@@ -47,7 +47,7 @@ def _print_hypothesis(result: JudgedHypothesis, console: Console, *, has_all: bo
         print_table(ANSWER_HEAD, rows, console)
     shown = result.caveats if has_all else result.caveats[:MOST_CAVEATS]
     more = len(result.caveats) - len(shown)
-    for caveat in (*shown, *([f"and {more} more: `broadgauge show`"] if more else [])):
+    for caveat in (*shown, *([f"and {more} more: `broadgauge show --details`"] if more else [])):
         for line in indented(Text(f"caveat: {caveat}", style="dim"), console):
             console.print(line)
 

@@ -22,10 +22,13 @@ from broadgauge.report.terminal_claims import print_hypotheses
 from broadgauge.report.terminal_matrix import print_pairs
 from broadgauge.report.terminal_platforms import print_platforms
 from broadgauge.report.terminal_tables import fits, indented, plain_table, sentence
+from broadgauge.report.wide_columns import wide_columns
 from broadgauge.report.words import lasting, printable
 
 NARROWEST_NAME = 9
 NARROWEST_VERDICT = 60
+LONGEST_WORD = 12
+"""Of a verdict: that much of a line may stay empty."""
 STYLES = {
     Bound.NETWORK: "bold yellow",
     Bound.HOST: "bold magenta",
@@ -45,12 +48,10 @@ def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: boo
     full = columns(rows)
     launches = shared_launches(rows, full)
     shown = tuple(without_launches(column, launches) for column in full)
-    unpriced = tuple(column for column in shown if not column.is_price)
-    if rows and not _print_table(rows, shown, console):
-        if len(unpriced) < len(shown) and _print_table(rows, unpriced, console):
-            _print_prices(rows, (shown[0], *(each for each in shown if each.is_price)), console)
-        else:
-            console.print(_stacked(rows, shown, console))
+    if rows and not any(
+        _print_columns(rows, each, console) for each in (wide_columns(shown, rows), shown)
+    ):
+        console.print(_stacked(rows, shown, console))
     if launches is not None:
         sentence(launches_sentence(launches), console, "dim")
     print_platforms(analysis, console)
@@ -60,6 +61,19 @@ def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: boo
         sentence(f"note: {printable(note)}", console, "dim")
     if analysis.shared_cores is not None:
         sentence(f"warning: {analysis.shared_cores}", console, "bold yellow")
+
+
+def _print_columns(
+    rows: tuple[NetworkRow, ...], shown: tuple[TableColumn, ...], console: Console
+) -> bool:
+    """Prices below the table where there is no room in it. False: it is too wide."""
+    if _print_table(rows, shown, console):
+        return True
+    unpriced = tuple(column for column in shown if not column.is_price)
+    if len(unpriced) == len(shown) or not _print_table(rows, unpriced, console):
+        return False
+    _print_prices(rows, (shown[0], *(each for each in shown if each.is_price)), console)
+    return True
 
 
 def _print_table(
@@ -103,10 +117,15 @@ def _table(
         width = max(len(line) for word in words for line in word.split("\n"))
         table.add_column(column.title, justify="right", min_width=width, no_wrap=True)
     if verdicts:
-        table.add_column("verdict", min_width=NARROWEST_VERDICT)
+        table.add_column("verdict", min_width=_two_lines_width(verdicts))
     for index, cells in enumerate(rows):
         table.add_row(*cells, *verdicts[index : index + 1])
     return table
+
+
+def _two_lines_width(verdicts: Sequence[Text]) -> int:
+    """What the longest sentence needs for two lines, with room for where its words break."""
+    return max(NARROWEST_VERDICT, max(text.cell_len for text in verdicts) // 2 + LONGEST_WORD)
 
 
 def _sentences(rows: Iterable[NetworkRow], console: Console) -> Iterable[RenderableType]:
@@ -132,7 +151,7 @@ def _stacked(
             if cell is not None:
                 line = Text(f"  {column.title:<{width}}", style="dim")
                 line.append(cell.main, style="not dim")
-                line.append(f"  {cell.sub}".rstrip().replace("\n", ", "))
+                line.append(f"  {cell.under}".rstrip().replace("\n", ", "))
                 blocks.append(line)
         blocks.extend(indented(verdict_text(row.verdict), console))
         blocks.append(Text())
@@ -143,8 +162,8 @@ def cell_text(cell: Cell | None) -> Text:
     """The figure, and its spread on the line below."""
     cell = EMPTY if cell is None else cell
     text = Text(cell.main)
-    if cell.sub:
-        text.append(f"\n{cell.sub}", style="dim")
+    if cell.under:
+        text.append(f"\n{cell.under}", style="dim")
     return text
 
 

@@ -37,17 +37,22 @@ def print_findings(findings: Sequence[Finding], console: Console) -> None:
 def print_finding(finding: Finding, console: Console, where: str = "") -> None:
     """`where`: in which cases of a run it holds."""
     console.print()
-    title = Text(f"{finding.severity.value}  ", style=_STYLES[finding.severity])
-    title.append(printable(finding.symptom), style="bold")
-    for line in _hanging(title, console, len(finding.severity.value) + 2):
-        console.print(line)
-    for evidence in finding.evidence:
-        print_part("", printable(evidence), console, "dim")
+    print_symptom(finding, console)
+    for index, evidence in enumerate(finding.evidence):
+        print_part("" if index else "evidence", printable(evidence), console, "dim")
     print_part("cause", cause_words(finding.cause, finding.confidence), console)
     print_part("fix", finding.fix, console)
     if where:
         print_part("where", printable(where), console)
     print_part("rule", finding.rule, console, "dim")
+
+
+def print_symptom(finding: Finding, console: Console) -> None:
+    """`warning  RDMA was not used`."""
+    title = Text(f"{finding.severity.value}  ", style=_STYLES[finding.severity])
+    title.append(printable(finding.symptom), style="bold")
+    for line in _hanging(title, console, len(finding.severity.value) + 2):
+        console.print(line)
 
 
 def print_count(findings: Sequence[Finding], console: Console) -> None:

@@ -1,20 +1,21 @@
-"""What does `broadgauge show RUN` print? Everything the report holds that fits into words."""
+"""What does `broadgauge show RUN --details` print? All that the report holds and words can say."""
 
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from broadgauge.analysis.model import AnalysedRun, Analysis
+from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.cost_rows import cost_rows
 from broadgauge.report.failed_trials import alike, trial_words, where_words
-from broadgauge.report.finding_words import cause_words, why_failed
+from broadgauge.report.finding_words import why_failed
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.report.link_words import stream_title
 from broadgauge.report.quantities import interval, show, title_of
 from broadgauge.report.rows import table_rows
 from broadgauge.report.terminal_claims import print_published
 from broadgauge.report.terminal_closing import print_closing_table
+from broadgauge.report.terminal_findings import print_run_findings
 from broadgauge.report.terminal_matrix import print_nics, print_paths, print_placements
 from broadgauge.report.terminal_nccl import print_nccl
 from broadgauge.report.terminal_tables import heading, indented, print_table, sentence
@@ -31,7 +32,7 @@ from broadgauge.specs.units import show_size
 def print_run(analysed: AnalysedRun, console: Console) -> None:
     """The closing table, then every figure, collective, failure and the environment."""
     run, analysis = analysed.run, analysed.analysis
-    console.print(Text(f"{run.plan.experiment_name}: {run.folder}", style="bold"))
+    print_title(run, console)
     if run.plan.description:
         sentence(printable(run.plan.description), console)
     print_closing_table(analysed, console, has_all=True)
@@ -49,9 +50,14 @@ def print_run(analysed: AnalysedRun, console: Console) -> None:
     for summary in run.cases:
         _print_case(summary, analysed.cost.cases.get(summary.case.key), console)
     _print_failures(run, console)
-    _print_findings(analysis, console)
+    print_run_findings(analysis, console)
     for key, environment in sorted(run.environments.items()):
         _print_environment(key, environment, console)
+
+
+def print_title(run: RunSummary, console: Console) -> None:
+    """Which run is it?"""
+    console.print(Text(f"{run.plan.experiment_name}: {run.folder}", style="bold"))
 
 
 def _print_indented(words: str, console: Console, style: str = "") -> None:
@@ -103,19 +109,6 @@ def _print_failure(records: Sequence[Record], console: Console) -> None:
         _print_indented(printable(line), console)
     for line in error.last_lines:
         _print_indented(f"| {printable(line)}", console, "dim")
-
-
-def _print_findings(analysis: Analysis, console: Console) -> None:
-    if analysis.findings:
-        heading("Findings", console)
-    for group in analysis.findings:
-        where = ", ".join(group.cases)
-        trials = "1 trial" if group.num_trials == 1 else f"{group.num_trials} trials"
-        words = f"{group.severity.value}: {group.symptom} ({trials}: {where})"
-        _print_indented(words, console)
-        cause = cause_words(group.cause, group.confidence)
-        for line in (*group.evidence, *filter(None, (cause, group.fix))):
-            _print_indented(f"  {line}", console, "dim")
 
 
 def _print_environment(key: str, facts: Environment, console: Console) -> None:

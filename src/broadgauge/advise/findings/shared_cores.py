@@ -41,6 +41,9 @@ _TAKERS = (
     ),
 )
 
+SHARING_RULES = frozenset(taker.rule for taker in _TAKERS)
+"""Of the findings that `foreign_load` puts into one line for the run."""
+
 
 def foreign_load(run: RunSummary) -> str | None:
     """One line for the run, where any good trial shared its cores; else None."""

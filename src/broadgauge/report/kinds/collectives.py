@@ -29,7 +29,7 @@ class CollectivesInReport(KindInReport):
         if matrix is None:
             return None
         cell = estimate_cell("slowest_pair_ratio", matrix.slowest.over_median)
-        return cell and Cell(main=cell.main, sub=f"{cell.sub}\nslowest pair", detail=cell.detail)
+        return cell and Cell(main=cell.main, sub=cell.sub, below="slowest pair", detail=cell.detail)
 
     def details_on_page(self, summary: CaseSummary) -> Html:
         from broadgauge.report.page_collectives import collectives_table

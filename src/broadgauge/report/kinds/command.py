@@ -26,4 +26,4 @@ class CommandInReport(KindInReport):
         cell = estimate_cell(name, summary.estimates.get(name))
         if cell is None or name == "step_time_s":  # which has a column
             return None
-        return Cell(main=cell.main, sub=f"{cell.sub}\n{title_of(name)}", detail=cell.detail)
+        return Cell(main=cell.main, sub=cell.sub, below=title_of(name), detail=cell.detail)

@@ -27,7 +27,7 @@ class ToyInReport(KindInReport):
 
     def figure(self, summary: CaseSummary) -> Cell | None:
         cell = estimate_cell("nap_time_s", summary.estimates.get("nap_time_s"))
-        return cell and Cell(main=cell.main, sub=f"{cell.sub}\nlongest nap", detail=cell.detail)
+        return cell and Cell(main=cell.main, sub=cell.sub, below="longest nap", detail=cell.detail)
 
     def details_on_page(self, summary: CaseSummary) -> Html:
         return tag("p", f"all of {len(summary.good)} trials napped")

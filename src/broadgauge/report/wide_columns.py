@@ -1,0 +1,57 @@
+"""How does the closing table look where there is room? What stands below a figure and its spread is
+a column of its own, or part of its column's title: a row is two lines."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from broadgauge.report.cells import Cell
+from broadgauge.report.rows import NetworkRow, TableColumn
+
+
+def wide_columns(
+    shown: tuple[TableColumn, ...], rows: tuple[NetworkRow, ...]
+) -> tuple[TableColumn, ...]:
+    """The same figures beside each other."""
+    found: dict[str, TableColumn] = {}
+    for column in shown:
+        for wide in _spread_out(column, rows):
+            same = found.get(wide.title)
+            found[wide.title] = wide if same is None else _either(same, wide)
+    return tuple(found.values())
+
+
+def _spread_out(column: TableColumn, rows: tuple[NetworkRow, ...]) -> Iterator[TableColumn]:
+    belows = {cell.below for row in rows if (cell := column.cell(row)) is not None and cell.below}
+    if not belows or column.beside is None:
+        yield replace(column, cell=lambda row: _on_two_lines(column.cell(row)))
+        return
+    plain = replace(column, cell=lambda row: _without_below(column.cell(row)))
+    if column.is_named_below and len(belows) == 1:
+        yield replace(plain, title=f"{column.title}\n{belows.pop()}")
+        return
+    yield plain
+    title = column.beside
+    yield TableColumn(
+        title=title, cell=lambda row: _below(column.cell(row), title), is_price=column.is_price
+    )
+
+
+def _on_two_lines(cell: Cell | None) -> Cell | None:
+    """`train 2x1 (1 failed)`."""
+    return None if cell is None else replace(cell, sub=cell.under.replace("\n", " "), below="")
+
+
+def _without_below(cell: Cell | None) -> Cell | None:
+    return None if cell is None else replace(cell, below="")
+
+
+def _below(cell: Cell | None, title: str) -> Cell | None:
+    """`99 % of line` → `99 %`, below the title `of line`."""
+    if cell is None or not cell.below:
+        return None
+    words = cell.below.replace("\n", " ").removesuffix(title.removeprefix("$"))
+    return Cell(main=words.removeprefix(title).strip(), detail=cell.detail)
+
+
+def _either(one: TableColumn, other: TableColumn) -> TableColumn:
+    return replace(one, cell=lambda row: one.cell(row) or other.cell(row))
