@@ -1,5 +1,6 @@
 """Is an entry that is like another one that one, but for what it says of its own?"""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,61 @@ def test_ones_own_price_of_a_shipped_gpu_is_taken(tmp_path: Path) -> None:
     assert price is not None
     assert usual is not None
     assert price.price_usd_per_hour == 40 > usual.price_usd_per_hour
+
+
+MODELS = """
+models:
+  - {name: longer, like: llama3-8b, layers: 40, vocabulary: 64000}
+  - {name: wider, like: llama3-8b, hidden: 5120, heads: 16}
+  - {name: one-each, like: llama2-7b, heads: 64}
+  - {name: own-width, like: gemma3-1b, hidden: 2304}
+  - {name: of-file, like: ours/config.json, layers: 6}
+"""
+
+
+def test_a_model_takes_the_shape_and_no_published_count(tmp_path: Path) -> None:
+    (tmp_path / "ours").mkdir()
+    file = {"model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 1024}
+    (tmp_path / "ours" / "config.json").write_text(json.dumps(file | {"vocab_size": 50257}))
+    known = read(MODELS, tmp_path)
+    longer, base = known.model("longer"), known.model("llama3-8b")
+    assert (longer.layers, longer.vocabulary, longer.like) == (40, 64000, "llama3-8b")
+    assert (longer.hidden, longer.kv_heads, longer.seq_len) == (4096, 8, base.seq_len)
+    layer = (base.params - 2 * 128256 * 4096 - 4096) // 32
+    assert longer.params == 40 * layer + 2 * 64000 * 4096 + 4096
+    assert (longer.published_params, longer.aliases, longer.source) == (None, (), None)
+    of_file = known.model("of-file")
+    assert of_file.params == 124_439_808 - 6 * 7_087_872
+    assert of_file.like == "ours"
+
+
+def test_what_followed_from_other_figures_follows_from_a_models_own(tmp_path: Path) -> None:
+    known = read(
+        MODELS.replace("  - {name: of-file, like: ours/config.json, layers: 6}\n", ""), tmp_path
+    )
+    wider = known.model("wider")
+    assert (wider.head_dim, wider.kv_heads) == (320, 8), "llama3-8b has 8 key-value heads itself"
+    one_each = known.model("one-each")
+    assert (one_each.kv_heads, one_each.head_dim) == (64, 64)
+    assert known.model("own-width").head_dim == 256, "gemma3-1b says the width of its heads"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("llama3-8b", "lama3-8b", "mine.yaml:3:20: the catalog has no model `lama3-8b`"),
+        ("llama2-7b", "nix.json", "mine.yaml:5:22: the model "),
+        ("heads: 16", "heads: 12", "heads 12 does not divide by kv_heads 8"),
+        ("like: gemma3-1b, ", "", "hint: take what you do not know from a known one: `like: llama"),
+    ],
+)
+def test_mistakes_of_models_are_told_with_their_place(
+    old: str, new: str, said: str, tmp_path: Path
+) -> None:
+    assert old in MODELS
+    with pytest.raises(ExperimentError) as refused:
+        read(MODELS.replace(old, new, 1), tmp_path)
+    assert said in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -206,8 +206,8 @@ def predict(
 
     experiment: a file or the name of an example, whose trainings are meant; then `gpu`, and
         perhaps gpus_per_node, nodes and network.
-    model, gpu or node, network: names of the catalog; a network may be given with what it was
-        measured to carry: `"pod=0.48GB/s"`.
+    model, gpu or node, network: names of the catalog; a model may be the path of a Hugging Face
+        config.json; a network may be given with what it was measured to carry: `"pod=0.48GB/s"`.
     nodes, gpus_per_node: how many. tp, pp, cp, ep: degrees of tensor, pipeline, context and expert
         parallelism. zero: ZeRO's stage.
     seq_len: tokens a sequence. micro_batch: sequences a rank and pass. global_batch: sequences a

@@ -12,6 +12,7 @@ from broadgauge.catalog.fabrics import FabricProfile, known_fabrics
 from broadgauge.catalog.fits import Fit, known_fits
 from broadgauge.catalog.frameworks import Framework, known_frameworks
 from broadgauge.catalog.gpus import Gpu, known_gpus
+from broadgauge.catalog.model_configs import is_config_path, read_model
 from broadgauge.catalog.models import ModelEntry, known_models
 from broadgauge.catalog.networks import (
     NetworkClass,
@@ -97,7 +98,10 @@ class Catalog:
         return find_entry(name, self.nodes, "node")
 
     def model(self, name: str) -> ModelEntry:
-        """Raises InputError with what was meant."""
+        """By name, or of a Hugging Face file (`llama/config.json`). Raises InputError with what was
+        meant."""
+        if is_config_path(name):
+            return read_model(Path(name))
         return find_entry(name.rsplit("/", 1)[-1], self.models, "model")
 
     def storage_named(self, name: str) -> StorageEntry:
@@ -128,15 +132,22 @@ class Catalog:
                 yield GpuPrice(price_usd_per_hour=price.price_usd_per_hour, price=price)
 
     def named(self, name: str) -> tuple[tuple[str, Entry], ...]:
-        """Every entry of that name or alias, with its kind; else those of nearly that name."""
+        """Every entry of that name or alias, with its kind; else those of nearly that name.
+
+        Raises InputError for a model's config.json that can't be read.
+        """
+        if is_config_path(name):
+            return (("models", self.model(name)),)
         wanted = plain(name)
         entries = [(kind, entry) for kind in ALL_KINDS for entry in self.entries(kind)]
         exact = tuple(each for each in entries if wanted in map(plain, each[1].names()))
         return exact or tuple(each for each in entries if is_alike(name, each[1]))
 
     def where(self, kind: str, entry: Entry) -> str:
-        """`mine.yaml:3:5`, or the shipped file."""
-        return self.places.get((kind, entry.name), f"{kind}.yaml")
+        """`mine.yaml:3:5`, the shipped file, or a model's config.json."""
+        place = self.places.get((kind, entry.name), f"{kind}.yaml")
+        is_listed = isinstance(entry, NetworkClass) or entry in self.entries(kind)
+        return place if is_listed else entry.source or place
 
     def replaced_words(self) -> tuple[str, ...]:
         """A line a file: `mine.yaml replaces gpu h100-sxm, network pod of the catalog`."""

@@ -13,7 +13,12 @@ _OF_MAKERS = ("nvidia", "tesla", "geforce", "amd", "instinct", "meta", "google")
 _OF_TUNING = ("base", "chat", "hf", "instruct", "it", "v0.1", "v0.3")
 _TELL_NOTHING = frozenset((*_OF_MAKERS, *_OF_TUNING))
 """Words that say whose product it is, or how a model was tuned: never which GPU or shape."""
-_OWN = dict.fromkeys(("gpu", "node"), "; one of yours is `like` a known one (docs/catalog.md)")
+_LIKE = "; one of yours is `like` a known one (docs/catalog.md)"
+_OWN = {
+    "gpu": _LIKE,
+    "node": _LIKE,
+    "model": f", and the path of a model's config.json is read{_LIKE}",
+}
 MOST_MEANT = 8
 """Names with the word that was written, which a hint lists."""
 DATE_PATTERN = r"^(19|20)\d\d(-\d\d){0,2}$"

@@ -51,10 +51,13 @@ class ModelEntry(Entry):
     tied_embeddings: bool = False
     position_embeddings: int = Field(default=0, ge=0)
     """Learned ones; 0 with rotary or ALiBi."""
-    bias: Literal["none", "qkv", "all"] = "none"
+    bias: Literal["none", "qkv", "attention", "all"] = "none"
+    """`attention`: of its output too; `all`: of the MLP too."""
     norm: Literal["rms", "layer"] = "rms"
     """`layer` has a bias, `rms` none."""
     norms_per_layer: int = Field(default=2, ge=1)
+    norms_queries_and_keys: bool = False
+    """One norm over each head's queries, and one over its keys, which all heads share."""
     latent_attention: LatentAttention | None = None
     has_pooler: bool = False
     """BERT's: two token types and one dense layer over the first token. Its norm over the
@@ -68,9 +71,13 @@ class ModelEntry(Entry):
     """Of a mixture of experts: layers with a dense MLP."""
     seq_len: int = Field(ge=1)
     """Usual in training."""
+    longest_seq_len: int | None = Field(default=None, ge=1)
+    """What its positions allow. None: not said."""
     published_params: int | None = Field(default=None, gt=0)
     """None: a model that was never published."""
     published_active_params: int | None = Field(default=None, gt=0)
+    like: str | None = None
+    """The model that said what this one does not. None: it said all."""
 
     @model_validator(mode="before")
     @classmethod
@@ -102,6 +109,20 @@ class ModelEntry(Entry):
         if self.dense_layers > self.layers:
             raise ValueError(f"{self.dense_layers} dense layers, of {self.layers}")
         return self
+
+    @property
+    def following(self) -> frozenset[str]:
+        """Fields that are what they are where a file does not say them."""
+        latent = self.latent_attention
+        width = (
+            self.hidden // self.heads if latent is None else latent.plain_dim + latent.rotary_dim
+        )
+        usual = {
+            "kv_heads": self.heads,
+            "head_dim": width,
+            "expert_ffn_hidden": self.ffn_hidden,
+        }
+        return frozenset(key for key, value in usual.items() if getattr(self, key) == value)
 
     @property
     def params(self) -> int:
@@ -136,8 +157,10 @@ class ModelEntry(Entry):
             return self.latent_attention.params(self.hidden, self.heads)
         query, key = self.heads * self.head_dim, self.kv_heads * self.head_dim
         weights = self.hidden * (2 * query + 2 * key)
-        biases = {"none": 0, "qkv": query + 2 * key, "all": query + 2 * key + self.hidden}
-        return weights + biases[self.bias]
+        both = query + 2 * key + self.hidden
+        biases = {"none": 0, "qkv": query + 2 * key, "attention": both, "all": both}
+        norms = 2 * self.head_dim if self.norms_queries_and_keys else 0
+        return weights + biases[self.bias] + norms
 
     def _mlp_params(self, width: int) -> int:
         matrices = 3 if self.gated_mlp else 2

@@ -88,7 +88,8 @@ def _entry(document: Document, kind: str, i: int, read: Sequence[Read]) -> Entry
     """The entry, or what is wrong with it."""
     data = document.data[kind][i]
     try:
-        return MODELS[kind].model_validate(_filled(kind, data, read))
+        filled = _filled(kind, data, read, document.filename)
+        return MODELS[kind].model_validate(filled)
     except InputError as error:  # of the entry that it is like
         return [Problem(document.where((kind, i, like.KEY)), error.message, error.hint)]
     except ValidationError as error:
@@ -126,13 +127,13 @@ def _named_twice(read: Sequence[Read]) -> Iterator[Problem]:
             )
 
 
-def _filled(kind: str, data: dict[str, Any], read: Sequence[Read]) -> dict[str, Any]:
+def _filled(kind: str, data: dict[str, Any], read: Sequence[Read], file: str) -> dict[str, Any]:
     """An entry with what its transport says, or the entry that it is like; the file's own first.
 
     Raises InputError where nobody knows that entry.
     """
     if kind in like.KINDS and data.get(like.KEY) is not None:
-        return like.filled(kind, data, [each.entry for each in read if each.kind == kind])
+        return like.filled(kind, data, [each.entry for each in read if each.kind == kind], file)
     if kind != "networks":
         return data
     own = [each.entry for each in read if isinstance(each.entry, TransportPrior)]

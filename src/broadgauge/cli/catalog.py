@@ -31,7 +31,11 @@ def add_parser(subparsers: Any) -> None:
         "frameworks or constants; all without it",
     )
     show = actions.add_parser("show", help="every figure, with its source", allow_abbrev=False)
-    show.add_argument("name", metavar="NAME", help="a name or alias, or a network: `roce-400g*8`")
+    show.add_argument(
+        "name",
+        metavar="NAME",
+        help="a name or alias; a network: `roce-400g*8`; the path of a model's config.json",
+    )
     check = actions.add_parser(
         "check", help="find missing sources and impossible values", allow_abbrev=False
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from broadgauge.running.own_entry import OwnEntry
     from broadgauge.specs.errors import InputError
 
 STDOUT = "-"
@@ -18,8 +19,9 @@ def add_parser(subparsers: Any) -> None:
         "init",
         help="write an experiment for this machine, or for a cluster",
         description="Writes a commented experiment that suits this machine: its GPUs, paths and "
-        "NICs. With --from-cluster one for a Kubernetes cluster: its nodes, GPUs and networks, and "
-        "an address map where one is needed. A file that is there already is kept.",
+        "NICs. With --command your own script is what is measured. With --from-cluster one for "
+        "a Kubernetes cluster: its nodes, GPUs and networks, and an address map where one is "
+        "needed. A file that is there already is kept.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -28,6 +30,19 @@ def add_parser(subparsers: Any) -> None:
         nargs="?",
         default="experiment.yaml",
         help="where to write it (default: experiment.yaml); `-` prints it",
+    )
+    parser.add_argument(
+        "--command",
+        metavar="COMMAND",
+        help="your own script is the workload, as you start it: 'torchrun train.py --epochs 1'",
+    )
+    parser.add_argument(
+        "--metric",
+        metavar="NAME=REGEX",
+        action="append",
+        default=[],
+        help="with --command: a number that it prints, the regular expression's first group "
+        "(default: README's `step 12 took 0.3 s`)",
     )
     parser.add_argument(
         "--from-cluster",
@@ -48,19 +63,62 @@ def add_parser(subparsers: Any) -> None:
 
 
 def handle(options: argparse.Namespace) -> int:
-    from broadgauge.specs.errors import InputError
-
     if options.file != STDOUT and os.path.lexists(options.file):
         raise _is_kept(Path(options.file), _KEPT)  # before a cluster is asked for all it has
+    _check_together(options)
     if options.from_cluster:
         return _from_cluster(options)
-    if options.context is not None or options.namespace is not None:
-        raise InputError("--context and --namespace belong to --from-cluster", hint="add it")
     from broadgauge.platforms.machine import read_machine
     from broadgauge.running.first_experiment import first_experiment
 
+    if options.command is not None:
+        return _of_own_command(options)
     _write({options.file: first_experiment(read_machine())})
     return 0
+
+
+def _check_together(options: argparse.Namespace) -> None:
+    """Raises InputError for flags that do not go together."""
+    from broadgauge.specs.errors import InputError
+
+    if options.command is None and options.metric:
+        raise InputError("--metric belongs to --command", hint="--command 'torchrun train.py'")
+    if options.from_cluster and options.command is not None:
+        raise InputError(
+            "--command is for this machine, not for --from-cluster",
+            hint="the file for a cluster has such an entry as a comment",
+        )
+    is_named = options.context is not None or options.namespace is not None
+    if is_named and not options.from_cluster:
+        raise InputError("--context and --namespace belong to --from-cluster", hint="add it")
+
+
+def _of_own_command(options: argparse.Namespace) -> int:
+    from broadgauge.platforms.machine import read_machine
+    from broadgauge.running.first_experiment import first_experiment
+    from broadgauge.specs.reading import read_experiment
+
+    text = first_experiment(read_machine(), _own_entry(options))
+    name = "experiment.yaml" if options.file == STDOUT else options.file
+    read_experiment(text, name)  # the command may have set a variable that is the launcher's
+    _write({options.file: text})
+    return 0
+
+
+def _own_entry(options: argparse.Namespace) -> "OwnEntry":
+    """What `--command` and `--metric` say. Raises InputError."""
+    from broadgauge.cli.output import say
+    from broadgauge.running.own_command import read_command
+    from broadgauge.running.own_entry import OwnEntry, read_metrics
+
+    command, metrics = read_command(options.command), read_metrics(options.metric)
+    if command.left_out:
+        named = ", ".join(command.left_out)
+        say(f"left out   {named}: `cluster.shapes` and Broadgauge say how ranks start and meet")
+    if not metrics:
+        say("metric     README's regex: make it that of a line that your script prints")
+    folder = os.path.relpath(".", "." if options.file == STDOUT else Path(options.file).parent)
+    return OwnEntry(command=command, metrics=metrics, folder=None if folder == "." else folder)
 
 
 def _from_cluster(options: argparse.Namespace) -> int:

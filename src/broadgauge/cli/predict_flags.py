@@ -103,7 +103,13 @@ def _gradient_bytes(flag: str, text: str) -> float:
 
 
 FLAGS: tuple[Flag, ...] = (
-    Flag(name="--model", field="model", read=_name, metavar="NAME", help="of the catalog"),
+    Flag(
+        name="--model",
+        field="model",
+        read=_name,
+        metavar="NAME",
+        help="of the catalog, or the path of a Hugging Face config.json",
+    ),
     Flag(name="--gpu", field="gpu", read=_name, metavar="NAME", help="of the catalog"),
     Flag(
         name="--node",

@@ -84,6 +84,8 @@ class Prediction:
     """Hidden behind compute."""
     network_bytes: float
     """What a node sends to others in a step."""
+    network_busy_s: float
+    """How long its links to others are busy in a step, hidden or waited for."""
     bound: Bottleneck
     dominant: str
     """The uncertain term that moves the step time most, in words."""

@@ -132,6 +132,7 @@ def _prediction(table: PredictionTable, index: int) -> Prediction:
         ),
         overlapped_communication_s=at(evaluation.overlapped_s),
         network_bytes=at(evaluation.network_bytes),
+        network_busy_s=at(evaluation.inter_busy_s),
         bound=BOUNDS[int(table.bound_index[index])],
         dominant=dominant,
         narrowed_by=narrowed_by,

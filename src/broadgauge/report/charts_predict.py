@@ -1,10 +1,12 @@
 """How do predictions look? Throughput against nodes, and step time against bandwidth."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from broadgauge.predict.answering.answers import Answer
 from broadgauge.predict.answering.knee import BandwidthCurve
 from broadgauge.report.chart_parts import (
+    FAINT,
     INK,
     PALETTE,
     Spec,
@@ -15,10 +17,15 @@ from broadgauge.report.chart_parts import (
     rows_of,
     tips,
 )
+from broadgauge.report.network_marks import NetworkMark, PlacedName, placed_names
 from broadgauge.report.predict_words import label_words, show_interval, tokens_words
 from broadgauge.specs.units import show_count, show_rate, show_time
 
 MOST_LINES = len(PALETTE)
+PAPER = "#fff"
+PLOT_HEIGHT = 240
+ROW_HEIGHT = 15
+"""Pixels, of a row of names."""
 
 
 def throughput_by_nodes(answers: Sequence[Answer]) -> Spec | None:
@@ -94,8 +101,12 @@ def _throughput_rows(answer: Answer, answers: Sequence[Answer]) -> list[Spec]:
     ]
 
 
-def step_by_bandwidth(curves: Sequence[BandwidthCurve], names: Sequence[str]) -> Spec | None:
-    """Step time over the rate that a node carries, with the knees."""
+def step_by_bandwidth(
+    curves: Sequence[BandwidthCurve],
+    names: Sequence[str],
+    marks: Sequence[Sequence[NetworkMark]],
+) -> Spec | None:
+    """Step time over the rate that a node carries, with the knees and the networks asked for."""
     if not curves:
         return None
     rows: list[Spec] = [
@@ -109,17 +120,18 @@ def step_by_bandwidth(curves: Sequence[BandwidthCurve], names: Sequence[str]) ->
         for name, curve in zip(names, curves, strict=True)
         for rate, time_s in zip(curve.rates_gbps, curve.step_times_s, strict=True)
     ]
-    knees: list[Spec] = [
-        {"setting": name, "rate": curve.knee_gbps, "words": show_rate(curve.knee_gbps)}
-        for name, curve in zip(names, curves, strict=True)
-        if curve.knee_gbps is not None
-    ]
-    times = [float(str(row["value"])) for row in rows]
-    rates = [float(str(row["rate"])) for row in rows]
+    of_networks = [mark for each in marks for mark in each]
+    times = [*(float(str(row["value"])) for row in rows), *(mark.step_s for mark in of_networks)]
+    rates = [*(float(str(row["rate"])) for row in rows), *(mark.rate_gbps for mark in of_networks)]
     x = _log("rate", rates, show_rate, "carried by a node, one direction")
+    ticks = log_ticks(min(rates), max(rates))
+    placed = placed_names(of_networks, ticks[0], ticks[-1])
+    band = _Band(num_rows=1 + max((each.row for each in placed), default=-1), times=times)
     y = _log("value", times, show_time, "time of a step")
+    y |= {"scale": {"type": "log", "domain": [band.bottom, band.top], "nice": False}}
     colour = _colours("setting", names)
     layers: list[Spec] = [
+        *_name_lines(placed, band, x, y),
         {
             "mark": {"type": "line", "strokeWidth": 2},
             "encoding": {
@@ -129,13 +141,126 @@ def step_by_bandwidth(curves: Sequence[BandwidthCurve], names: Sequence[str]) ->
                 "tooltip": tips(step="words", carried="carried", of="setting"),
             },
         },
-        {
-            "data": rows_of(knees),
-            "mark": {"type": "rule", "strokeDash": [4, 3], "color": INK},
-            "encoding": {"x": x, "tooltip": tips(knee="words", of="setting")},
-        },
+        _knees(curves, names, band, x, y),
+        *_points(names, marks, x, y, colour),
+        *_names_above(placed, band, x, y),
     ]
-    return frame(layers, height=240) | {"data": rows_of(rows)}
+    return frame(layers, height=band.height) | {"data": rows_of(rows)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Band:
+    """Rows of names above the curves, in a plot that is higher by as much."""
+
+    num_rows: int
+    times: Sequence[float]
+    """Seconds, of all that lies below."""
+
+    @property
+    def height(self) -> int:
+        """Of the plot, in pixels."""
+        return PLOT_HEIGHT + ROW_HEIGHT * self.num_rows
+
+    @property
+    def bottom(self) -> float:
+        return log_ticks(min(self.times), max(self.times))[0]
+
+    @property
+    def top(self) -> float:
+        return self._above(ROW_HEIGHT * self.num_rows)
+
+    @property
+    def edge(self) -> float:
+        """Between the names and the curves."""
+        return self._above(0)
+
+    def middle(self, row: int) -> float:
+        return self._above(ROW_HEIGHT * (self.num_rows - row - 0.5))
+
+    def _above(self, pixels: float) -> float:
+        """So far above the curves on the logarithmic axis."""
+        last = log_ticks(min(self.times), max(self.times))[-1]
+        return float(last * (last / self.bottom) ** (pixels / PLOT_HEIGHT))
+
+
+def _knees(
+    curves: Sequence[BandwidthCurve], names: Sequence[str], band: _Band, x: Spec, y: Spec
+) -> Spec:
+    rows: list[Spec] = [
+        {
+            "setting": name,
+            "rate": curve.knee_gbps,
+            "words": show_rate(curve.knee_gbps),
+            "value": band.edge,
+            "low": band.bottom,
+        }
+        for name, curve in zip(names, curves, strict=True)
+        if curve.knee_gbps is not None
+    ]
+    return {
+        "data": rows_of(rows),
+        "mark": {"type": "rule", "strokeDash": [4, 3], "color": INK},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "y2": {"field": "low"},
+            "tooltip": tips(knee="words", of="setting"),
+        },
+    }
+
+
+def _points(
+    names: Sequence[str],
+    marks: Sequence[Sequence[NetworkMark]],
+    x: Spec,
+    y: Spec,
+    colour: Spec,
+) -> list[Spec]:
+    """Each network on the curve of its training."""
+    rows: list[Spec] = [
+        {
+            "setting": name,
+            "rate": mark.rate_gbps,
+            "value": mark.step_s,
+            "network": mark.name,
+            "words": show_time(mark.step_s),
+            "carried": show_rate(mark.rate_gbps),
+        }
+        for name, each in zip(names, marks, strict=True)
+        for mark in each
+    ]
+    tip = tips(network="network", step="words", carried="carried", of="setting")
+    point: Spec = {"type": "point", "filled": True, "size": 55, "opacity": 1, "stroke": PAPER}
+    encoding: Spec = {"x": x, "y": y, "color": colour, "tooltip": tip}
+    return [{"data": rows_of(rows), "mark": point, "encoding": encoding}] if rows else []
+
+
+def _name_lines(placed: Sequence[PlacedName], band: _Band, x: Spec, y: Spec) -> list[Spec]:
+    """From each name down through the curves."""
+    rows: list[Spec] = [
+        {"rate": each.rate_gbps, "value": band.middle(each.row), "low": band.bottom}
+        for each in placed
+    ]
+    mark: Spec = {"type": "rule", "color": FAINT, "opacity": 0.5}
+    encoding: Spec = {"x": x, "y": y, "y2": {"field": "low"}}
+    return [{"data": rows_of(rows), "mark": mark, "encoding": encoding}] if rows else []
+
+
+def _names_above(placed: Sequence[PlacedName], band: _Band, x: Spec, y: Spec) -> list[Spec]:
+    """Each over a strip of paper, which cuts the lines of others behind it."""
+    layers: list[Spec] = []
+    for is_left, align, dx in ((False, "left", 4), (True, "right", -4)):
+        rows: list[Spec] = [
+            {"rate": each.rate_gbps, "value": band.middle(each.row), "network": each.name}
+            for each in placed
+            if each.is_left == is_left
+        ]
+        text: Spec = {"type": "text", "align": align, "dx": dx, "fontSize": 11}
+        encoding: Spec = {"x": x, "y": y, "text": {"field": "network", "type": "nominal"}}
+        for style in ({"stroke": PAPER, "strokeWidth": 4, "color": PAPER}, {"color": INK}):
+            mark: Spec = text | style
+            layers += [{"data": rows_of(rows), "mark": mark, "encoding": encoding}] if rows else []
+    return layers
 
 
 def _log(field: str, values: Sequence[float], printed: Callable[[float], str], title: str) -> Spec:

@@ -12,6 +12,8 @@ from broadgauge.report.terminal_tables import heading, print_table, sentence
 from broadgauge.specs.units import show_ratio, show_time
 
 MOST_EXPLAINED = 8
+NOTHING_SENT = "nothing leaves the node, so there are no bytes to count by hand"
+NO_RATE = "no rate of the network is stated, so there is none to divide its bytes by"
 LEAST_RATIO = 0.001
 """Of a step: parts below it are not listed."""
 
@@ -41,9 +43,11 @@ def print_explanation(answer: Answer, explanation: Explanation, console: Console
     if answer.prediction.widened is not None:
         sentence(f"its interval: {widened_words(answer.prediction)}", console)
     if not explanation.estimates:
-        sentence("nothing leaves the node, so there are no bytes to count by hand", console)
+        is_inside = answer.prediction.network_bytes <= 0
+        sentence(NOTHING_SENT if is_inside else NO_RATE, console)
+    from_which = f" from {explanation.estimates[-1].method}" if explanation.estimates[1:] else ""
     for reason in explanation.reasons:
-        sentence(f"why they differ: {reason}", console)
+        sentence(f"why it differs{from_which}: {reason}", console)
 
 
 def parts_words(prediction: Prediction) -> str:

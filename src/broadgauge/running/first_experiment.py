@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from broadgauge.platforms.paths import paths_between_gpus
 from broadgauge.running.experiment_text import comment, slug
+from broadgauge.running.own_entry import OwnEntry, scalar
+from broadgauge.specs.cluster import MAX_RANKS_PER_NODE
 from broadgauge.specs.machine import MachineFacts, MachineNic
 from broadgauge.specs.units import show_rate, show_size
 
@@ -36,15 +38,16 @@ LAUNCHES = (
 )
 
 
-def first_experiment(machine: MachineFacts) -> str:
-    """YAML that runs here as it is."""
-    choice = _Choice(machine=machine)
+def first_experiment(machine: MachineFacts, own: OwnEntry | None = None) -> str:
+    """YAML that runs here as it is. `own`: a command, in the place of our own workloads."""
+    choice = _Choice(machine=machine, own=own)
     return "".join(f"{line}\n" for line in (*choice.lines(), *LAUNCHES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Choice:
     machine: MachineFacts
+    own: OwnEntry | None
 
     @property
     def num_gpus(self) -> int:
@@ -57,12 +60,15 @@ class _Choice:
         yield from self._cluster()
         yield ""
         yield "networks:"
-        if self.num_gpus or not self.machine.can_emulate:
+        if not self.machine.can_emulate or (self.num_gpus and self.own is None):
             yield from self._paths()
         if self.machine.can_emulate:
             yield from self._links()
         yield ""
         yield "workloads:"
+        if self.own is not None:
+            yield from self.own.lines()
+            return
         yield from collectives_entry(on_gpus=self.num_gpus > 0)
         memory_bytes = min((gpu.memory_bytes for gpu in self.machine.gpus), default=0)
         yield from train_entry("ddp", memory_bytes if self.num_gpus else None)
@@ -75,7 +81,8 @@ class _Choice:
         memory = show_size(machine.memory_bytes)
         yield comment(f"For {machine.hostname}: {len(machine.cores)} cores, {memory}, {found}.")
         yield "# `broadgauge run FILE --dry-run` shows what it means, `broadgauge schema` all keys."
-        yield f"name: on-{slug(machine.hostname) or 'this-machine'}"
+        here = f"on-{slug(machine.hostname) or 'this-machine'}"
+        yield f"name: {here if self.own is None else scalar(self.own.name)}"
         if machine.can_emulate:
             yield "platform: emulated"
             return
@@ -87,7 +94,10 @@ class _Choice:
         yield "cluster:"
         yield "  # nodes x ranks a node; the smallest is what scaling is measured against."
         gpus = self.num_gpus
-        if gpus:
+        asked = None if self.own is None else self.own.command.ranks_per_node
+        if asked is not None and asked <= (gpus or MAX_RANKS_PER_NODE):
+            shapes = [f"1x{asked}", *self._on_two_nodes(asked)]
+        elif gpus:
             several = [f"2x{gpus // 2}"] if self.machine.can_emulate else []
             shapes = ["1x1", f"1x{gpus}", *several]
         elif self.machine.can_emulate:
@@ -98,6 +108,14 @@ class _Choice:
         if self.machine.gpus and not gpus:
             yield "  # Two ranks need two GPUs, and here is one: cores compute."
             yield "  device: cpu"
+
+    def _on_two_nodes(self, ranks: int) -> list[str]:
+        """As many ranks on each node, or in all where there are no more GPUs."""
+        if not self.machine.can_emulate:
+            return []
+        if self.num_gpus == 0 or 2 * ranks <= self.num_gpus:
+            return [f"2x{ranks}"]
+        return [f"2x{ranks // 2}"] if ranks % 2 == 0 else []
 
     def _paths(self) -> Iterator[str]:
         """Ways inside one node."""

@@ -3,7 +3,17 @@
 import pytest
 
 from broadgauge.catalog.articles import articles
-from broadgauge.predict.answering.simple_estimates import bytes_over_rate, rounded
+from broadgauge.catalog.catalog import shipped_catalog
+from broadgauge.cli.main import main
+from broadgauge.predict.answering.simple_estimates import (
+    bytes_over_rate,
+    differences,
+    explain,
+    rounded,
+)
+from broadgauge.predict.asking.combinations import expand
+from broadgauge.predict.prediction import Prediction
+from broadgauge.predict.predictor import predict
 
 PARAMS_BYTES = 708e6 * 2
 NUM_STEPS = 1108
@@ -60,3 +70,58 @@ def test_the_arithmetic_has_the_figures_in_it() -> None:
 def test_half_goes_up() -> None:
     assert rounded(0.125, 2) == 0.13
     assert rounded(249.185, 2) == 249.19
+
+
+def predicted(network: str, **changes: object) -> Prediction:
+    asked = {"model": "llama3-8b", "gpu": "h100-sxm", "nodes": 2, "network": network, **changes}
+    (case,) = expand({key: [value] for key, value in asked.items()}, shipped_catalog()).cases
+    return predict([case])[0]
+
+
+@pytest.mark.parametrize("network", ["vnic-200g", "roce-400g*8", "vnic-200g=3GB/s", "eth-25g"])
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp", "hsdp"])
+@pytest.mark.parametrize("lora", [True, False])
+def test_differences_add_up_to_the_models_answer(network: str, strategy: str, lora: bool) -> None:
+    prediction = predicted(network, strategy=strategy, lora=lora)
+    for estimate in explain(prediction).estimates:
+        between_s = sum(each.signed_s for each in differences(prediction, estimate))
+        assert estimate.total_s + between_s == pytest.approx(prediction.step_time_s.value)
+
+
+@pytest.mark.parametrize("gpus_per_node", [1, 8])
+def test_the_first_reason_is_the_reason(gpus_per_node: int) -> None:
+    """Of a slow network, the rate: what runs beside compute makes the model's step no longer."""
+    told = explain(predicted("vnic-200g", strategy="fsdp", lora=True, gpus_per_node=gpus_per_node))
+    assert told.estimates[-1].total_s < 0.5 * told.model_s
+    assert told.reasons[0].startswith("+")
+    assert "lets the network carry 1.2 GB/s, latency included, not 25 GB/s" in told.reasons[0]
+    others = told.reasons[1:]
+    assert others[0].startswith("−")
+    assert others[0].endswith("runs beside compute and costs nothing")
+
+
+def test_of_a_fast_network_the_first_reason_is_the_overlap() -> None:
+    told = explain(predicted("roce-400g", strategy="fsdp", lora=True))
+    assert told.estimates[-1].total_s > told.model_s
+    assert told.reasons[0].startswith("−")
+    assert told.reasons[0].endswith("runs beside compute and costs nothing")
+
+
+def test_of_two_estimates_the_measured_one_is_explained(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = "predict --model llama3-8b --gpu h100-sxm --nodes 2 --strategy fsdp --explain"
+    assert main([*words.split(), "--network", "vnic-200g=3GB/s"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "why it differs from bytes over the measured rate: −" in told
+    assert "lets the network carry" not in told, "it carries what was measured"
+
+
+def test_a_network_without_a_stated_rate_has_no_estimate_by_hand(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = "predict --model llama3-8b --gpu h100-sxm --nodes 2 --network pod --explain"
+    assert main(words.split()) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "no rate of the network is stated" in told
+    assert "nothing leaves the node" not in told

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
-from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.prediction import Prediction
+from broadgauge.specs.units import show_bandwidth, show_time
 
 NEGLIGIBLE_RATIO = 0.005
 """Of a step: differences below it aren't worth a sentence."""
+BESIDE = "communication between nodes runs beside compute and costs nothing"
+IN_TURN = "the step waits for transfers that wait for each other or for compute"
+INSIDE = "the step waits for links inside the node; by hand only bytes between nodes count"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +32,22 @@ class SimpleEstimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateDifference:
+    """One reason why the model's answer is another than an estimate by hand."""
+
+    signed_s: float
+    """Below 0: the model's answer is shorter by so much."""
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """The estimates by hand beside the model's answer."""
 
     estimates: tuple[SimpleEstimate, ...]
     model_s: float
     reasons: tuple[str, ...]
-    """Why the model's answer is another: each with its seconds."""
+    """Why the model's answer is another than the last estimate: each with its seconds, signed."""
 
 
 def rounded(value: float, places: int) -> float:
@@ -91,7 +103,7 @@ def explain(prediction: Prediction) -> Explanation:
     return Explanation(
         estimates=estimates,
         model_s=prediction.step_time_s.value,
-        reasons=tuple(_reasons(prediction)),
+        reasons=tuple(_reasons(prediction, estimates[-1])) if estimates else (),
     )
 
 
@@ -119,41 +131,38 @@ def _by_hand(prediction: Prediction, compute_s: float) -> Iterator[SimpleEstimat
         )
 
 
-def _reasons(prediction: Prediction) -> Iterator[str]:
-    """What the estimate by hand leaves out."""
-    case, parts = prediction.case, prediction.parts
+def differences(prediction: Prediction, by_hand: SimpleEstimate) -> tuple[EstimateDifference, ...]:
+    """All that lies between this estimate and the model's answer: they add up to it."""
+    busy_s, parts = prediction.network_busy_s, prediction.parts
+    hidden_s = busy_s - parts.exposed_network_s
+    return (
+        EstimateDifference(
+            signed_s=busy_s - by_hand.communication_s, words=_rate_words(prediction, by_hand)
+        ),
+        EstimateDifference(signed_s=-hidden_s, words=BESIDE if hidden_s >= 0 else IN_TURN),
+        EstimateDifference(signed_s=parts.exposed_intra_node_s, words=INSIDE),
+    )
+
+
+def _reasons(prediction: Prediction, by_hand: SimpleEstimate) -> Iterator[str]:
+    """The differences that are worth a sentence, the largest first."""
     least_s = NEGLIGIBLE_RATIO * prediction.step_time_s.value
-    hidden_s = prediction.overlapped_communication_s
-    if hidden_s > least_s:
-        yield (
-            f"{_show_s(hidden_s)} of communication run beside compute and cost nothing, "
-            f"{_show_s(parts.exposed_network_s + parts.exposed_intra_node_s)} are waited for: "
-            "by hand all of it is waited for"
-        )
-    rate = _carried_gbyte_per_s(prediction)
-    if rate is not None and case.fabric.node_gbps is not None:
-        nominal = case.fabric.node_gbps / 8
-        if rate < 0.95 * nominal:
-            yield (
-                f"the model lets this network carry {rate:.3g} GB/s of {nominal:.3g} nominal: "
-                "protocol, latency and the collective's steps take the rest"
-            )
-    if parts.exposed_intra_node_s > least_s:
-        yield (
-            f"{_show_s(parts.exposed_intra_node_s)} are waited for inside the node: "
-            "by hand only bytes between nodes count"
-        )
+    found = differences(prediction, by_hand)
+    for each in sorted(found, key=lambda each: -abs(each.signed_s)):
+        if abs(each.signed_s) > least_s:
+            sign = "+" if each.signed_s > 0 else "−"
+            yield f"{sign}{show_time(abs(each.signed_s))}: {each.words}"
 
 
-def _carried_gbyte_per_s(prediction: Prediction) -> float | None:
-    """Bytes over the time that the network is busy; None: it isn't known here."""
-    case: TrainingCase = prediction.case
-    if case.fabric.measured_node_gbyte_per_s is not None:
-        return case.fabric.measured_node_gbyte_per_s
-    busy_s = prediction.overlapped_communication_s + prediction.parts.exposed_network_s
-    if case.gpus_per_node > 1 or busy_s <= 0:
-        return None  # links inside the node may be the slower ones
-    return prediction.network_bytes / busy_s / 1e9
+def _rate_words(prediction: Prediction, by_hand: SimpleEstimate) -> str:
+    """`the model lets the network carry 1.2 GB/s, not 25 GB/s: 28.44 GB take 23.7 s`."""
+    sent_bytes, busy_s = prediction.network_bytes, prediction.network_busy_s
+    carried = show_bandwidth(sent_bytes / busy_s / 1e9)
+    divided = show_bandwidth(sent_bytes / by_hand.communication_s / 1e9)
+    return (
+        f"the model lets the network carry {carried}, latency included, not {divided}: "
+        f"{_show_bytes(sent_bytes)} take {show_time(busy_s)}"
+    )
 
 
 def _show_s(seconds: float) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.catalog.frameworks import UNKNOWN, framework_named, known_frameworks
 from broadgauge.catalog.gpus import Gpu
+from broadgauge.catalog.models import ModelEntry
 from broadgauge.predict.asking import defaults
 from broadgauge.predict.asking.defaults import Assumptions
 from broadgauge.predict.asking.from_catalog import (
@@ -136,7 +137,7 @@ def _case(given: Mapping[str, Any], assumptions: Assumptions, known: _Known) -> 
     seq_len = given.get("seq_len")
     if seq_len is None:
         seq_len = entry.seq_len
-        assumptions.tell("sequences of", f"{seq_len:,} tokens", "usual for the model")
+        assumptions.tell("sequences of", f"{seq_len:,} tokens", _why_so_long(entry))
     micro = given.get("micro_batch")
     if micro is None:
         micro = defaults.micro_batch(seq_len, assumptions)
@@ -165,6 +166,13 @@ def _case(given: Mapping[str, Any], assumptions: Assumptions, known: _Known) -> 
         precision=precision,
         **same,
     )
+
+
+def _why_so_long(entry: ModelEntry) -> str:
+    longest = entry.longest_seq_len
+    if longest is None:
+        return "usual for the model"
+    return "the model's longest" if longest == entry.seq_len else f"the model allows {longest:,}"
 
 
 def _ranks_in_a_replica(given: Mapping[str, Any]) -> int:
