@@ -76,8 +76,7 @@ REGISTRIES: dict[str, Lines] = {
         '    UNKNOWN = "unknown"\n': '    TOY = "clock-bound"\n    UNKNOWN = "unknown"\n'
     },
     "running/kinds/registry.py": {
-        "        case CollectivesWorkload():\n": "        case CollectivesWorkload() | "
-        "ToyWorkload():\n",
+        END: f"        case ToyWorkload():\n            return KindInRunning()\n{END}",
         "    TrainWorkload,\n": "    ToyWorkload,\n    TrainWorkload,\n",
     },
     "report/kinds/registry.py": _registry("report", module="ToyInReport", made="ToyInReport()"),

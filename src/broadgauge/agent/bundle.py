@@ -28,10 +28,10 @@ and our own workloads."""
 RUN_POD_PARTS = (
     *("agent/__init__.py", "agent/entry_point.py", "agent/addresses.py", "agent/cores.py"),
     *("agent/facts.py", "agent/found_link.py", "agent/host_logs.py", "agent/in_pod.py"),
-    *("agent/infiniband.py", "agent/interfaces.py", "agent/netlink.py", "agent/on_host.py"),
-    *("agent/queues.py", "agent/rdma_counts.py", "agent/sides.py", "agent/streams.py"),
-    *("agent/nvidia_smi.py", "agent/taken_cores.py"),
-    *("agent/emulated", "agent/hardware", "agent/pod", "agent/preflight", "agent/supervisor"),
+    *("agent/netlink.py", "agent/nvidia_smi.py", "agent/on_host.py", "agent/sides.py"),
+    *("agent/streams.py", "agent/taken_cores.py"),
+    *("agent/counters", "agent/emulated", "agent/hardware", "agent/pod"),
+    *("agent/preflight", "agent/supervisor"),
     *("agent/volume/__init__.py", "agent/volume/links.py", "agent/volume/telling.py"),
     *("agent/volume/wait.py", *PACKAGES[1:]),
 )

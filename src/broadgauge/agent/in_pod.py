@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from broadgauge.agent.counters.rdma import TrialCounts
 from broadgauge.agent.facts import HostFacts, read_facts
 from broadgauge.agent.hardware.tree import Tree
 from broadgauge.agent.on_host import AgentStart, HostAgent, LeaderRefused, hello
@@ -32,7 +33,6 @@ from broadgauge.agent.pod.networks import add_tree_options
 from broadgauge.agent.pod.resolve import ResolvedNetwork
 from broadgauge.agent.preflight.part import LookedUpMachine
 from broadgauge.agent.preflight.pod_networks import look_for_networks
-from broadgauge.agent.rdma_counts import TrialCounts
 from broadgauge.messages.adapters_used import AdaptersUsed
 from broadgauge.messages.agent import AgentHello, End, Event, Order, Ready, Refused, RunTrial
 from broadgauge.messages.asked_network import AskedNetwork

@@ -44,15 +44,13 @@ from broadgauge.messages.leader import (
     TrialBegins,
     TrialEnds,
 )
-from broadgauge.messages.waiting_limits import waiting_limit_s
+from broadgauge.messages.waiting_limits import COLLECT_S, waiting_limit_s
 
 COME_LIMIT_S = waiting_limit_s(5.0)
 """For an agent that is started again to come back; the tool starts one that does not."""
 DUMP_S = waiting_limit_s(2.5)
 """After a stall or a time limit: every agent's ranks say where they are. Longer than an agent
 takes for it."""
-COLLECT_S = waiting_limit_s(1.0)
-"""After a first failure: the agent that tells of it first is often not the one that knows why."""
 END_GRACE_S = waiting_limit_s(15.0)
 """On top of the teardown's limit: stacks, TERM and KILL take a few seconds."""
 

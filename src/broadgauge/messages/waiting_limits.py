@@ -85,6 +85,11 @@ def waiting_limit_s(limit_s: float) -> float:
     return limit_s * LIMIT_FACTOR
 
 
+COLLECT_S = waiting_limit_s(1.0)
+"""After a first failure: for the other ranks of an agent, and for a leader's other agents. Who
+tells of it first is often not the one that knows why."""
+
+
 def factor_variables() -> dict[str, str]:
     """What a program that does not inherit our environment is given, to have the same factor."""
     return {FACTOR_VARIABLE: f"{LIMIT_FACTOR:g}"}

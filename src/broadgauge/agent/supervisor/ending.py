@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from broadgauge.agent.supervisor.rank_process import RankProcess
 from broadgauge.agent.supervisor.watch import Watch
 from broadgauge.messages.vocabulary import TextEnum
-from broadgauge.messages.waiting_limits import waiting_limit_s
+from broadgauge.messages.waiting_limits import COLLECT_S, waiting_limit_s
 
-COLLECT_S = waiting_limit_s(1.0)
-"""The rank that failed first is often not the one that knows why."""
 DUMP_S = waiting_limit_s(2.0)
 """A node of a user's command asks its ranks one after the other."""
 GRACE_S = waiting_limit_s(3.0)

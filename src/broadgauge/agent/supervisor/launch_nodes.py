@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from broadgauge.agent.cores import hold_to_cores
+from broadgauge.agent.counters.infiniband import ADAPTERS, port_counters
+from broadgauge.agent.counters.interfaces import with_interfaces
 from broadgauge.agent.emulated.metering import LinkCounters, NicTotals
 from broadgauge.agent.emulated.namespaces import (
     drop_privileges_for_rank,
@@ -17,8 +19,6 @@ from broadgauge.agent.emulated.namespaces import (
 from broadgauge.agent.emulated.nodes import build_cluster
 from broadgauge.agent.emulated.shaping import LinkPlan, SlowWay, unshaped
 from broadgauge.agent.emulated.syscalls import PR_SET_PDEATHSIG, prctl
-from broadgauge.agent.infiniband import ADAPTERS, port_counters
-from broadgauge.agent.interfaces import with_interfaces
 from broadgauge.agent.supervisor.cpu_use import (
     CoreSeconds,
     RankOnNode,

@@ -8,8 +8,8 @@ a segmented packet once only.
 from dataclasses import replace
 from pathlib import Path
 
+from broadgauge.agent.counters.queues import read_root_queue
 from broadgauge.agent.emulated.sysctls import tcp_retransmits
-from broadgauge.agent.queues import read_root_queue
 from broadgauge.messages.counters import NicCounters, NodeCounters
 from broadgauge.messages.vocabulary import CounterKind
 

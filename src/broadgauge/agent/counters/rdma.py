@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from broadgauge.agent.counters.infiniband import ADAPTERS, port_counters
 from broadgauge.agent.hardware.tree import Tree
-from broadgauge.agent.infiniband import ADAPTERS, port_counters
 from broadgauge.agent.pod.facts import PodFacts
 from broadgauge.messages.adapters_used import CountedFor, PortUse
 from broadgauge.messages.hardware import HcaFacts

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from broadgauge.agent.infiniband import port_counters
+from broadgauge.agent.counters.infiniband import port_counters
 from broadgauge.agent.supervisor.launch_nodes import PlainNodes
 from broadgauge.messages.counters import NicCounters
 from broadgauge.messages.launch_order import LaunchOrder, Mode, NodePlan

@@ -9,11 +9,11 @@ from tests.agent.hardware.machines import Machine
 from tests.agent.pod import pods
 from tests.agent.pod.pods import asked, facts_of, vfs
 
+from broadgauge.agent.counters.rdma import TrialCounts, read_totals
 from broadgauge.agent.facts import read_facts
 from broadgauge.agent.in_pod import PodAgent
 from broadgauge.agent.on_host import AgentStart
 from broadgauge.agent.pod.facts import read_pod_facts
-from broadgauge.agent.rdma_counts import TrialCounts, read_totals
 from broadgauge.messages.adapters_used import AdaptersUsed, CountedFor, PortUse
 from broadgauge.messages.agent import EVENT, RankSaid
 from broadgauge.messages.codec import encode

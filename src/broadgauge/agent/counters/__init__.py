@@ -1,0 +1,1 @@
+"""What has crossed interfaces, queues and adapters of this machine?"""
