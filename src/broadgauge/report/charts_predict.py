@@ -126,7 +126,7 @@ def step_by_bandwidth(
     x = _log("rate", rates, show_rate, "carried by a node, one direction")
     ticks = log_ticks(min(rates), max(rates))
     placed = placed_names(of_networks, ticks[0], ticks[-1])
-    band = _Band(num_rows=1 + max((each.row for each in placed), default=-1), times=times)
+    band = _Band(num_rows=1 + max((each.row for each in placed), default=-1), times_s=times)
     y = _log("value", times, show_time, "time of a step")
     y |= {"scale": {"type": "log", "domain": [band.bottom, band.top], "nice": False}}
     colour = _colours("setting", names)
@@ -153,7 +153,7 @@ class _Band:
     """Rows of names above the curves, in a plot that is higher by as much."""
 
     num_rows: int
-    times: Sequence[float]
+    times_s: Sequence[float]
     """Seconds, of all that lies below."""
 
     @property
@@ -163,7 +163,7 @@ class _Band:
 
     @property
     def bottom(self) -> float:
-        return log_ticks(min(self.times), max(self.times))[0]
+        return log_ticks(min(self.times_s), max(self.times_s))[0]
 
     @property
     def top(self) -> float:
@@ -179,7 +179,7 @@ class _Band:
 
     def _above(self, pixels: float) -> float:
         """So far above the curves on the logarithmic axis."""
-        last = log_ticks(min(self.times), max(self.times))[-1]
+        last = log_ticks(min(self.times_s), max(self.times_s))[-1]
         return float(last * (last / self.bottom) ** (pixels / PLOT_HEIGHT))
 
 
