@@ -462,6 +462,24 @@ def test_a_command_is_judged_by_how_full_the_link_is_while_its_steps_run(
     assert "--add-reference" not in verdict(both.cases[0], both).sentence
 
 
+def test_a_full_link_beside_a_noisy_reference_says_what_was_lost_against_it() -> None:
+    command = CommandWorkload(
+        kind="command",
+        command=("train.py",),
+        metrics=(CommandMetric(name="step_time_s", json_key="step_time_s"),),
+    )
+    slow, fast = a_case(command, SLOW), a_case(command, UNSHAPED)
+    full = {"line_share_ratio": 0.94, "wire_bytes": 1e6, "link_rate_gbps": 0.1}
+    run = a_run(
+        (slow, records_of(slow, [full | {"step_time_s": 4.0}] * 3)),
+        (fast, records_of(fast, [{"step_time_s": time_s} for time_s in (0.1, 5.0, 1.0)])),
+    )
+    found = verdict(run.cases[0], run)
+    assert found.bound is Bound.NETWORK
+    assert "the link is 94 % full while the steps run" in found.sentence
+    assert "times that on reference: this network costs" in found.sentence
+
+
 def test_how_many_launches_would_tell_is_said() -> None:
     assert "launches would tell" in judged(SLOW, steps(0.33, spread=0.05)).sentence
 

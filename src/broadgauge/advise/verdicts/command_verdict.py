@@ -16,7 +16,7 @@ from broadgauge.advise.limits import LINE_SHARE
 from broadgauge.advise.verdicts.evidence import evidence_of
 from broadgauge.advise.verdicts.link_use import LinkUse, host_limit, link_use_of
 from broadgauge.advise.verdicts.share_threshold import few_launches
-from broadgauge.advise.verdicts.step_verdict import verdict_of_steps
+from broadgauge.advise.verdicts.step_verdict import share_against_fastest, verdict_of_steps
 from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
@@ -41,6 +41,8 @@ def verdict_of_command(summary: CaseSummary, run: RunSummary) -> Verdict:
         saved = "so that a faster link saves at most that, and what latency costs is not known"
         why = [_of_networks(found, summary, run), f"{words}, {saved}", _hint(summary, run), few]
         return verdict_that(Bound.UNKNOWN, "; ".join(filter(None, why)), evidence)
+    against = share_against_fastest(summary, run)
+    words = words if against is None else f"{words}; {against[1]}"
     return _of_full_link(words, link, few, evidence)
 
 

@@ -57,7 +57,7 @@ def verdict_of_steps(summary: CaseSummary, run: RunSummary) -> Verdict:
     if summary.case.link is None:
         return verdict_on_one_node(summary, run)
     share, words = _network_share(summary)
-    against = None if share is not None else _share_against_fastest(summary, run)
+    against = None if share is not None else share_against_fastest(summary, run)
     link = link_use_of(summary, run, _cost_s(summary, share))
     is_slower, slower_words = _slower_than_one_node(summary)
     if against is not None:
@@ -136,7 +136,7 @@ def _cost_s(summary: CaseSummary, share: Estimate | None) -> float | None:
     return share.value * step_s
 
 
-def _share_against_fastest(summary: CaseSummary, run: RunSummary) -> tuple[Estimate, str] | None:
+def share_against_fastest(summary: CaseSummary, run: RunSummary) -> tuple[Estimate, str] | None:
     """What does a time lose against the same case on the fastest network? None: can't be said."""
     metric = next(iter(headline_metrics(summary)), None)
     if metric is None or not metric.endswith("_s"):
