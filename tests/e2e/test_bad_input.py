@@ -120,6 +120,7 @@ def test_files_that_are_no_experiment(
         (["run"], 2, "EXPERIMENT"),
         (["shwo"], 2, "invalid choice"),
         (["shwo"], 2, "did you mean `show`?"),
+        (["run", "quickstart", "--launches", "2"], 2, "did you mean `--set launches=…`?"),
         (["run", "--dryrun"], 2, "--dryrun; did you mean `--dry-run`?"),
         (["run", "quickstart", "--dryrun"], 2, "usage: broadgauge run "),
         (["run", "quickstart", "--on", "kubernets"], 2, "did you mean `kubernetes`?"),

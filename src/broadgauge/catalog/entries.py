@@ -19,6 +19,9 @@ _OWN = {
     "node": _LIKE,
     "model": f", and the path of a model's config.json is read{_LIKE}",
 }
+_OWN_MODEL = (
+    "Of your own: the path of its config.json, or an entry `like` a known one (docs/catalog.md)"
+)
 MOST_MEANT = 8
 """Names with the word that was written, which a hint lists."""
 DATE_PATTERN = r"^(19|20)\d\d(-\d\d){0,2}$"
@@ -107,7 +110,11 @@ def find_entry(name: str, entries: Sequence[EntryType], what: str) -> EntryType:
     else:
         hint = did_you_mean(wanted, known_names)
     listed = what if what == "storage" else f"{what}s"
-    hint = hint or f"`broadgauge catalog list {listed}` prints those known{_OWN.get(what, '')}"
+    own = _OWN.get(what, "")
+    if hint is None:
+        hint = f"`broadgauge catalog list {listed}` prints those known{own}"
+    elif what == "model":
+        hint = f"{hint} {_OWN_MODEL}"
     raise InputError(f"the catalog has no {what} `{name}`", hint=hint)
 
 

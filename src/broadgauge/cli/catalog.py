@@ -172,7 +172,7 @@ def _check(extra: list[Path], files: list[Path], *, as_json: bool) -> int:
     else:
         write("".join(f"{line}\n" for line in lines))
         problems = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
-        checked = f"{number} entries checked: " if number else ""
+        checked = f"{number} {'entry' if number == 1 else 'entries'} checked: " if number else ""
         say(f"{checked}{problems if lines else 'no problem'}")
     return PROBLEMS_FOUND if lines else 0
 

@@ -27,6 +27,8 @@ class CommandLine(argparse.ArgumentParser):
 
     def _refuse(self, left: Sequence[str]) -> NoReturn:
         near = _near(left[0], self._option_string_actions)
+        if not near and "--set" in self._option_string_actions:
+            near = _of_experiment(left[0])
         self.error(f"unrecognized arguments: {' '.join(left)}{near}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -35,6 +37,14 @@ class CommandLine(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             near = _near(str(value), map(str, action.choices or ()))
             raise argparse.ArgumentError(action, f"{error.message}{near}") from None
+
+
+def _of_experiment(option: str) -> str:
+    """`--launches` is a key of the experiment and no option: `; did you mean --set launches=…?`"""
+    from broadgauge.specs.experiment import Experiment
+
+    key = option.lstrip("-").partition("=")[0].replace("-", "_")
+    return f"; did you mean `--set {key}=…`?" if key in Experiment.model_fields else ""
 
 
 def _near(seen: str, known: Iterable[str]) -> str:
