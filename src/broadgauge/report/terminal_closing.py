@@ -81,7 +81,7 @@ def _print_table(
 ) -> bool:
     """With the verdicts in it or below it; False: it is too wide for either."""
     cells = [[cell_text(column.cell(row)) for column in shown] for row in rows]
-    verdicts = [verdict_text(row.verdict) for row in rows]
+    verdicts = [verdict_text(row.verdict).append(_failures(row)) for row in rows]
     narrow = _table(cells, shown, gap=1)
     if not fits(narrow, console):
         return False
