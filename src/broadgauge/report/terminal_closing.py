@@ -10,7 +10,7 @@ from broadgauge.advise.verdicts.verdict import Bound, Verdict
 from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.cells import EMPTY, Cell
 from broadgauge.report.cost_rows import cost_notes
-from broadgauge.report.failure_words import all_failed
+from broadgauge.report.failure_words import all_failed, has_failed_whole
 from broadgauge.report.launch_counts import launches_sentence, shared_launches, without_launches
 from broadgauge.report.rows import (
     NetworkRow,
@@ -135,7 +135,9 @@ def _sentences(rows: Iterable[NetworkRow], console: Console) -> Iterable[Rendera
 
 
 def _failures(row: NetworkRow) -> str:
-    return f" ({row.num_failed} failed)" if row.num_failed else ""
+    """How many; nothing where its verdict says that all did."""
+    is_told = has_failed_whole(row.job)
+    return f" ({row.num_failed} failed)" if row.num_failed and not is_told else ""
 
 
 def _stacked(
