@@ -71,6 +71,17 @@ def test_where_every_trial_failed_stands_before_the_verdicts(run: RunSummary) ->
     assert "failed:" not in first_line(some)
 
 
+@pytest.mark.parametrize("width", [60, 120, 300])
+def test_how_many_failed_is_told_once_beside_a_verdict(run: RunSummary, width: int) -> None:
+    failed = failing(run, lambda record: record.network == "vnic-like")
+    console = Console(file=io.StringIO(), width=width)
+    print_closing_table(analysed(failed), console)
+    assert isinstance(console.file, io.StringIO)
+    text = " ".join(console.file.getvalue().split())
+    assert text.count("all 5 trials failed") == 1
+    assert "(5 failed)" not in text
+
+
 def test_of_a_run_that_went_well_no_failure_is_told(run: RunSummary) -> None:
     assert "failed" not in on_page(run)
     assert "failed" not in first_line(run).lower()

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from broadgauge.advise.verdicts.verdict import Bound
 from broadgauge.analysis.analyse import analysed
+from broadgauge.report.rows import table_rows
 from broadgauge.report.terminal import (
     print_closing_table,
     print_networks_compared,
@@ -18,6 +19,7 @@ from broadgauge.report.terminal import (
 from broadgauge.report.terminal_closing import STYLES
 from broadgauge.results.comparing.compare_cases import against_reference, compare_runs
 from broadgauge.results.model import RunSummary
+from broadgauge.results.summary import summarise_stored
 from broadgauge.specs.estimate import Estimate
 
 FIGURES = ("23.2 MB/s", "97 %", "of line", "723 ms", "2,543", "560 ms", "77 %", "of step", "80.7 %")
@@ -187,10 +189,21 @@ def test_a_row_of_the_table_is_two_lines(run: RunSummary, width: int) -> None:
         *("one node", "pod-like", "vnic-like", "reference"),
     ]
     assert len(body) == 8
-    text = " ".join(lines[0:4])
-    for title in ("of line", "of step", "per rank", "of 1x1"):
-        assert title in text
-    assert "vnic-like 2x1 (1 failed)" in lines or "train 2x1 (1 failed)" in lines[9]
+    titles = " ".join(lines[:3])
+    for title in ("of line", "of step", "scaling per", "rank of 1x1"):
+        assert title in titles
+    assert " ".join(lines).count("(1 failed)") == 1
+
+
+def test_a_row_is_two_lines_where_trials_failed_and_columns_are_many(repository: Path) -> None:
+    golden = analysed(summarise_stored(repository / "tests/results/golden/schema-1"))
+    table, _, below = printed(print_closing_table, golden, 120).partition("\n\n")
+    lines = table.splitlines()
+    body = lines[lines.index(next(filter(is_rule, lines))) + 1 :]
+    rows = table_rows(golden.run, golden.analysis)
+    assert [line.split("  ")[0] for line in body[::2]] == [row.network for row in rows]
+    assert len(body) == 2 * len(rows)
+    assert below.count("(1 failed)") == 1
 
 
 def is_rule(line: str) -> bool:

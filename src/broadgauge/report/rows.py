@@ -52,8 +52,8 @@ class TableColumn:
     is_price: bool = False
     """It may stand in a table of its own."""
     beside: str | None = None
-    """Title of the column of what is below its figures, where the table is wide; None: it has none,
-    and stands in their second line."""
+    """Title of the column of what is below its figures, where the table is wide; empty: nowhere, as
+    verdicts tell it. None: it stands in their second line."""
     is_named_below: bool = False
     """What is below all of its figures alike is part of its title, where the table is wide."""
 
@@ -115,7 +115,7 @@ def columns(rows: tuple[NetworkRow, ...]) -> tuple[TableColumn, ...]:
     busbw = column_like("busbw_gbyte_per_s", _values(rows, "busbw_gbyte_per_s", of_job=False))
     step, tokens, cost = (column_like(name, _values(rows, name)) for name in _OF_JOBS)
     candidates = (
-        TableColumn(title="network", cell=_network),
+        TableColumn(title="network", cell=_network, beside=""),
         TableColumn(title="line rate", cell=_line_rate),
         TableColumn(title="busbw", cell=lambda row: _busbw(row, busbw), beside="of line"),
         TableColumn(title="step time", cell=lambda row: _metric(row, "step_time_s", step)),

@@ -10,7 +10,7 @@ from broadgauge.advise.verdicts.verdict import Bound, Verdict
 from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.cells import EMPTY, Cell
 from broadgauge.report.cost_rows import cost_notes
-from broadgauge.report.failure_words import all_failed
+from broadgauge.report.failure_words import all_failed, has_failed_whole
 from broadgauge.report.launch_counts import launches_sentence, shared_launches, without_launches
 from broadgauge.report.rows import (
     NetworkRow,
@@ -81,7 +81,7 @@ def _print_table(
 ) -> bool:
     """With the verdicts in it or below it; False: it is too wide for either."""
     cells = [[cell_text(column.cell(row)) for column in shown] for row in rows]
-    verdicts = [verdict_text(row.verdict) for row in rows]
+    verdicts = [verdict_text(row.verdict).append(_failures(row)) for row in rows]
     narrow = _table(cells, shown, gap=1)
     if not fits(narrow, console):
         return False
@@ -135,7 +135,9 @@ def _sentences(rows: Iterable[NetworkRow], console: Console) -> Iterable[Rendera
 
 
 def _failures(row: NetworkRow) -> str:
-    return f" ({row.num_failed} failed)" if row.num_failed else ""
+    """How many; nothing where its verdict says that all did."""
+    is_told = has_failed_whole(row.job)
+    return f" ({row.num_failed} failed)" if row.num_failed and not is_told else ""
 
 
 def _stacked(

@@ -1,6 +1,7 @@
 """How does the closing table look where there is room? What stands below a figure and its spread is
 a column of its own, or part of its column's title: a row is two lines."""
 
+import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -27,17 +28,26 @@ def _spread_out(column: TableColumn, rows: tuple[NetworkRow, ...]) -> Iterator[T
         return
     plain = replace(column, cell=lambda row: _without_below(column.cell(row)))
     if column.is_named_below and len(belows) == 1:
-        yield replace(plain, title=f"{column.title}\n{belows.pop()}")
+        yield replace(plain, title=_on_two_lines_of_title(f"{column.title} {belows.pop()}"))
         return
     yield plain
+    if not column.beside:
+        return
     title = column.beside
     yield TableColumn(
         title=title, cell=lambda row: _below(column.cell(row), title), is_price=column.is_price
     )
 
 
+def _on_two_lines_of_title(words: str) -> str:
+    """`scaling per rank of 1x1` → `scaling per`, `rank of 1x1`."""
+    longest = max(map(len, words.split()))
+    wrapped = (textwrap.wrap(words, width) for width in range(longest, len(words) + 1))
+    return "\n".join(next(lines for lines in wrapped if len(lines) <= 2))
+
+
 def _on_two_lines(cell: Cell | None) -> Cell | None:
-    """`train 2x1 (1 failed)`."""
+    """`200 Gbit/s nominal`."""
     return None if cell is None else replace(cell, sub=cell.under.replace("\n", " "), below="")
 
 
