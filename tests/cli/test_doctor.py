@@ -116,6 +116,17 @@ def test_the_first_line_answers(log: Path, line: str, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out.strip().splitlines()[0] == line
 
 
+def test_without_a_line_of_nccl_what_is_wrong_comes_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "x.log"
+    log.write_text("OSError: [Errno 28] No space left on device\n")
+    assert main(["doctor", str(log)]) == 9
+    told = capsys.readouterr().out
+    places = [told.index(words) for words in ("RDMA: unknown", "is full", "1 error", "no line of")]
+    assert places == sorted(places)
+
+
 def test_ranks_that_differ_are_in_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "job.log"
     log.write_text(f"{nccl_log('roce', 0)}\n{nccl_log('sockets', 1)}")

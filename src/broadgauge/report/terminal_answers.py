@@ -28,11 +28,29 @@ def print_answers(
 ) -> None:
     """The first line, then why each answer is what it is."""
     expected = tuple(expected)
+    print_first_line(answers, console, expected, is_machine=is_machine)
+    print_reasons(answers, console, expected)
+
+
+def print_first_line(
+    answers: Mapping[Subject, SubjectAnswer],
+    console: Console,
+    expected: Iterable[Subject] = (),
+    *,
+    is_machine: bool = False,
+) -> None:
+    """`RDMA: on · GPUDirect RDMA: unknown`."""
     console.print()
-    line = first_line(answers, expected, is_machine=is_machine)
+    line = first_line(answers, tuple(expected), is_machine=is_machine)
     console.print(Text(line, style="bold"))
+
+
+def print_reasons(
+    answers: Mapping[Subject, SubjectAnswer], console: Console, expected: Iterable[Subject] = ()
+) -> None:
+    """Why each answer is what it is, with evidence."""
     told: set[str] = set()
-    for question in shown(answers, expected):
+    for question in shown(answers, tuple(expected)):
         answer = answers[question]
         print_part(_TITLES[question], printable(answer.why), console)
         new = [each for each in answer.evidence if each not in told]

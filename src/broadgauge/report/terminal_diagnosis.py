@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from broadgauge.doctor.diagnosis import Diagnosis
-from broadgauge.report.terminal_answers import print_answers
+from broadgauge.report.terminal_answers import print_answers, print_first_line, print_reasons
 from broadgauge.report.terminal_doctor import (
     print_expectation,
     print_findings,
@@ -14,8 +14,17 @@ from broadgauge.report.terminal_doctor_host import print_host
 
 
 def print_diagnosis(diagnosis: Diagnosis, console: Console) -> None:
-    """Is RDMA on? What NCCL did, what it should carry, which way the bytes go, what is wrong."""
+    """Is RDMA on? What NCCL did, what it should carry, which way the bytes go, what is wrong.
+
+    Of logs without a line of NCCL what is wrong comes before why the answers are unknown.
+    """
     job = diagnosis.job
+    if job is not None and not job.num_processes and diagnosis.host is None:
+        print_first_line(diagnosis.answers, console, diagnosis.wanted)
+        print_findings(diagnosis.findings, console)
+        print_job(job, console)
+        print_reasons(diagnosis.answers, console, diagnosis.wanted)
+        return
     print_answers(diagnosis.answers, console, diagnosis.wanted, is_machine=job is None)
     if job is not None:
         print_job(job, console)
