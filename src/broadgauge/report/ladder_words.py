@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from broadgauge.advise.ladders.checks import hidden_ratio, is_apart
 from broadgauge.advise.ladders.ladder import Ladder
 from broadgauge.advise.ladders.next_step import NextStep, next_step
+from broadgauge.predict.sensitivity.curve import Form
 from broadgauge.predict.sensitivity.ladder import FittedRung, Lack, LadderAnswer, Sensitivity
 from broadgauge.report.quantities import launches_words
 from broadgauge.specs.estimate import Estimate
@@ -177,16 +178,31 @@ def _rates(rates_gbps: tuple[float, ...]) -> str:
     return f"try {', '.join(shown[:-1])}{' and ' if shown[:-1] else ''}{shown[-1]}" if shown else ""
 
 
+_OF_FORMS = {
+    Form.FLAT: "no rate makes a difference",
+    Form.LINE: "every byte counts at every rate",
+    Form.HINGE: "bytes are hidden down to some rate",
+    Form.TWO_SLOPES: "below some rate more bytes count",
+}
+
+
 def forms(ladder: Ladder) -> str | None:
     """Where the data can't tell how the curve goes; None where they can."""
     others = () if ladder.found is None else ladder.found.possible_forms[1:]
     if ladder.found is None or not others:
         return None
-    named = " and ".join(f"`{form.value}`" for form in others)
+    named = " and ".join(map(_form_words, others))
+    fit = "fits" if len(others) == 1 else "fit"
     answers = (ladder.found.critical_bytes, ladder.found.base_s, ladder.found.enough_gbps)
     has_intervals = any(a.estimate is not None and a.estimate.low is not None for a in answers)
     included = "; the intervals include them" if has_intervals else ""
-    return f"the curve is `{ladder.found.curve.form.value}`; {named} fit as well{included}"
+    best = _form_words(ladder.found.curve.form)
+    return f"the best fit is {best}; {named} {fit} as well{included}"
+
+
+def _form_words(form: Form) -> str:
+    """`line (every byte counts at every rate)`."""
+    return f"{form.value} ({_OF_FORMS[form]})"
 
 
 def what_next(ladder: Ladder) -> str | None:
