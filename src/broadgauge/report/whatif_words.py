@@ -11,6 +11,7 @@ REMARKABLE_RATIO = 0.15
 """Of a step, unexplained, that asks for an explanation."""
 OWN_WORDS: dict[Basis, str] = {
     "own": "this run's own collectives on it, by size",
+    "found": "this run's own collectives on its network, their bytes at the rate asked for",
     "host": "collectives measured on this host unshaped, and the line's rate",
     "line": "the line's rate; no collectives were measured",
     "unknown": "nothing: it was not shaped and no collectives were measured",

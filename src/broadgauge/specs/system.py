@@ -116,8 +116,8 @@ class PathTimes(Spec):
     """The collectives over one way between this machine's ranks."""
 
     name: Name
-    path: PathKind | Literal["emulated"]
-    """A way inside one node, or an unshaped emulated network between two."""
+    path: PathKind | Literal["emulated", "found"]
+    """A way inside one node, an emulated network between two, or one of a run that was found."""
     backend: Backend
     nodes: int = Field(ge=1)
     ranks_per_node: int = Field(ge=1)

@@ -7,6 +7,7 @@ and collectives in the place of a step's parts (`RunCase.curves`, `RunCase.witho
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from broadgauge.predict.case import CollectiveCurve
 from broadgauge.predict.kinds import COMMAND, in_predict, training_of
@@ -16,7 +17,7 @@ from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case, case_name
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.network import NodePath
+from broadgauge.specs.network import NodePath, PathKind
 from broadgauge.specs.record import Environment
 from broadgauge.specs.selector import CaseSelector
 from broadgauge.specs.system import CollectiveTime, PathTimes, Timing
@@ -114,7 +115,7 @@ def _path(summary: CaseSummary) -> PathTimes:
     rate_gbps = None if link is None else link.node_rate_gbps
     return PathTimes(
         name="one-node" if case.network is None else case.network.name,
-        path=case.network.path if isinstance(case.network, NodePath) else "emulated",
+        path=_path_kind(case),
         backend=case.backend,
         nodes=case.nodes,
         ranks_per_node=case.ranks_per_node,
@@ -123,6 +124,12 @@ def _path(summary: CaseSummary) -> PathTimes:
         round_trip_s=None if round_trip is None else round_trip.value,
         collectives=tuple(_times(summary.collectives)),
     )
+
+
+def _path_kind(case: Case) -> PathKind | Literal["emulated", "found"]:
+    if isinstance(case.network, NodePath):
+        return case.network.path
+    return "found" if case.link is not None and case.link.face is not None else "emulated"
 
 
 def _times(rows: Sequence[CollectiveSummary]) -> Iterator[CollectiveTime]:

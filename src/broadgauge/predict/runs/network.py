@@ -1,6 +1,7 @@
 """What would a network carry on the machine of a run? From its own collectives where it has them.
 
-In this order: collectives that were measured on this very network among these ranks; those of an
+On a network that was found: the run's own collectives at another rate (found_network.py). Else, in
+this order: collectives that were measured on this very network among these ranks; those of an
 unshaped network of the run or of a system file, with the wire's time of the network's rate; else
 the rate of the link alone.
 """
@@ -15,6 +16,13 @@ from broadgauge.predict.asking.workload_case import HOST_LATENCY_S, fabric_of
 from broadgauge.predict.case import CollectiveCurve, Fabric
 from broadgauge.predict.costs.curves import time_at
 from broadgauge.predict.runs.cases import RunCase
+from broadgauge.predict.runs.found_network import (
+    asked_byte_per_s,
+    found_byte_per_s,
+    host_ratio_of,
+    is_on_found,
+    own_curves_at,
+)
 from broadgauge.predict.system.curves import (
     OPS,
     CrossedLink,
@@ -27,11 +35,13 @@ from broadgauge.predict.system.curves import (
 from broadgauge.predict.system.host_overlap import USUAL
 from broadgauge.predict.system.paths import sent_bytes
 from broadgauge.specs.case import Backend
+from broadgauge.specs.errors import InputError
 from broadgauge.specs.network import AnyNetwork, Network
 from broadgauge.specs.system import PathTimes
 
-Basis = Literal["own", "host", "line", "unknown"]
-"""Own collectives; the host's, with the line's rate; the line's rate alone; nothing."""
+Basis = Literal["own", "found", "host", "line", "unknown"]
+"""Own collectives; those of a found network at another rate; the host's, with the line's rate; the
+line's rate alone; nothing."""
 HOST_BYTE_PER_S: dict[Backend, float] = {"gloo": 1.9e9, "nccl": 5.2e9}
 """What one host carries between its emulated nodes with default settings. Source:
 docs/measurements.md: Gloo over sockets 1.91 to 1.95 GB/s, NCCL unshaped 5.20 GB/s."""
@@ -59,6 +69,8 @@ def carried(
         curves = base.curves if is_own else ()
         basis: Basis = "own" if curves else "unknown"
         return CarriedFabric(fabric=Fabric(curves=curves), basis=basis, host_ratio=1.0)
+    if is_on_found(case):
+        return _from_found(base, network, nodes, is_own=is_own)
     message_bytes = _usual_message_bytes(base)
     if is_own and base.curves:
         fabric = replace(fabric_of(network), curves=with_all_ops(base.curves, case.backend))
@@ -76,6 +88,32 @@ def carried(
     share = _share_of_line(fabric, case.backend, message_bytes)
     basis = "line" if is_shaped or base.summary.ceiling_gbps is not None else "unknown"
     return CarriedFabric(fabric=fabric, basis=basis, host_ratio=share)
+
+
+def _from_found(base: RunCase, network: Network, nodes: int, *, is_own: bool) -> CarriedFabric:
+    """The run's own collectives on a network that nobody shaped, as they are or at another rate.
+
+    Raises InputError where its own rate is not known.
+    """
+    case, was = base.case, found_byte_per_s(base)
+    curves, message_bytes = with_all_ops(base.curves, case.backend), _usual_message_bytes(base)
+    if is_own and curves:
+        share = 1.0 if was is None else host_ratio_of(curves, case, was, message_bytes)
+        fabric = replace(fabric_of(network), curves=curves)
+        return CarriedFabric(fabric=fabric, basis="own", host_ratio=share)
+    asked = was if network == case.network else asked_byte_per_s(network)
+    if not curves or asked is None:
+        return CarriedFabric(fabric=fabric_of(network), basis="unknown", host_ratio=1.0)
+    if was is None:
+        raise InputError(
+            f"{case.label}: what its network carries at most is not known, so nobody can say what "
+            "of its collectives the wire takes",
+            hint="`nominal_gbps:` in the network's entry, or another case with --case",
+        )
+    curves = own_curves_at(base, was, asked, nodes)
+    share = host_ratio_of(curves, case, asked, message_bytes)
+    fabric = replace(fabric_of(network), curves=curves)
+    return CarriedFabric(fabric=fabric, basis="found", host_ratio=share)
 
 
 def _usual_message_bytes(base: RunCase) -> float:

@@ -14,6 +14,7 @@ from broadgauge.catalog.gpus import Gpu
 from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
 from broadgauge.predict.prediction import Interval
 from broadgauge.predict.runs.cases import RunCase, run_paths, train_cases
+from broadgauge.predict.runs.found_network import is_answerable
 from broadgauge.predict.whatif.changes import Change, Check, WhatIf, WhatIfAnswer
 from broadgauge.predict.whatif.model import RunModel
 from broadgauge.results.model import RunSummary
@@ -46,6 +47,7 @@ def what_if(
         and other.case.backend == base.case.backend
         and other.case.network != base.case.network
         and other.case.network is not None
+        and is_answerable(base, other.case.network)
     ]
     checks = [
         Check(
