@@ -22,12 +22,23 @@ def _has_one_adapter(reading: LogReading) -> bool:
     return bool(listed) and all(len(adapters) == 1 for adapters in listed)
 
 
+def _nccl_began(reading: LogReading) -> bool:
+    return reading.num_nccl_lines > 0
+
+
+def _by_torchrun_rendezvous(reading: LogReading) -> bool:
+    return any(seen.rule.id == "rendezvous-lost" for seen in reading.seen)
+
+
 CIRCUMSTANCES: Mapping[str, Callable[[LogReading], bool]] = {
     "uses-gdr": _uses_gdr,
     "has-one-adapter": _has_one_adapter,
+    "nccl-began": _nccl_began,
+    "by-torchrun-rendezvous": _by_torchrun_rendezvous,
 }
-"""By name: are channels over GPUDirect RDMA listed; has each process one adapter? False, too, where
-the log does not say."""
+"""By name: are channels over GPUDirect RDMA listed; has each process one adapter; did NCCL begin,
+so that ranks had met at their store; did torchrun's rendezvous fail? False, too, where the log does
+not say."""
 
 
 def circumstances_of(reading: LogReading) -> Callable[[str], bool]:

@@ -25,6 +25,7 @@ TRIGGERS = (
     *(b"received by PID", b"examples/s]", b"ibverbs: ", b"abric manager", b"not responding"),
     *(b"blocked for more", b"xception", b"fatal", b"PMI", b"step creation", b"nable to "),
     *(b"xceed", b"as root", b"assign flavors", b"deadlock", b"OVERFLOW", b"alling back to "),
+    *(b"nschedulable", b"NotReady", b"reempted", b"be scheduled", b"suggested max", b"ncompatible"),
 )
 """One of these stands in every line that a shipped rule knows; a test holds it. Rules of the user's
 own bring theirs (`Matcher.triggers`). Each costs a search of every byte: short words that many
