@@ -14,7 +14,7 @@ from broadgauge.doctor.log.gathering import Gatherer, Told
 from broadgauge.doctor.log.gpu_names import GpuNames
 from broadgauge.doctor.log.ibstat import Ibstat
 from broadgauge.doctor.log.ibv_devinfo import IbvDevinfo
-from broadgauge.doctor.log.lines import Counts, TellingLine, telling_lines
+from broadgauge.doctor.log.lines import LAST_ERROR, Counts, TellingLine, telling_lines
 from broadgauge.doctor.log.loading import shipped_rules
 from broadgauge.doctor.log.masking import kept, masked, masked_variable
 from broadgauge.doctor.log.matching import Match, Matcher
@@ -25,6 +25,7 @@ from broadgauge.doctor.log.process_lines import MOST_VARIABLES, version_in
 from broadgauge.doctor.log.rule import ORIGIN, Rule, text_of
 from broadgauge.doctor.log.topo_matrix import TopoMatrix
 
+_LAST_ERROR = LAST_ERROR.decode()
 MOST_SEEN = 1000
 MOST_LINES = 3
 MOST_UNKNOWN = 20
@@ -69,6 +70,8 @@ class _Reader:
     _endings: Endings = field(init=False)
     _versions: set[str] = field(default_factory=set)
     _seen: dict[tuple[str, tuple[str, ...]], Seen] = field(default_factory=dict)
+    _before_error: str | None = None
+    """What stood before torch's `Last error:` in the line before; None: it was another line."""
 
     def __post_init__(self) -> None:
         self.gatherer = Gatherer(self.reading)
@@ -117,7 +120,7 @@ class _Reader:
             for message in messages:
                 self._take_message(message, place, text)
             return
-        match = self.matcher.match_text(text)
+        match = self._match_last_error(text) or self.matcher.match_text(text)
         is_explained = match is not None and text_of(match.rule, match.fields) is not None
         is_ending = self._endings.take(
             text, place, is_explained=is_explained, is_known=match is not None
@@ -136,6 +139,18 @@ class _Reader:
             self._versions.update(version_in(match.fields["version"]))
             self._note_library(match)
         self._keep(match, text, place, None, text)
+
+    def _match_last_error(self, text: str) -> Match | None:
+        """NCCL's own words in a line of torch's, which announced them in the line before."""
+        before, self._before_error = self._before_error, None
+        if text.endswith(_LAST_ERROR):
+            self._before_error = text[: -len(_LAST_ERROR)]
+        if before is None:
+            return None
+        rank = _RANK.search(text)
+        words = text if rank is None or rank[1] is None else text[rank.end() :].lstrip()
+        match = self.matcher.match_nccl(text.removeprefix(before) if words is text else words)
+        return match if match is not None and match.rule.findings else None
 
     def _note_library(self, match: Match) -> None:
         if match.rule.tells == "version" and match.wording.says.startswith("RCCL"):
