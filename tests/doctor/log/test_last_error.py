@@ -52,3 +52,9 @@ def test_the_line_is_counted_once() -> None:
     assert reading.num_lines == 5
     (seen,) = (each for each in reading.seen if each.rule.id == "shm-segment")
     assert (seen.count, seen.lines[0][0].line) == (1, 4)
+
+
+def test_a_cut_traceback_stands_not_beside_what_is_known() -> None:
+    cut = 'Traceback (most recent call last):\n  File "train.py", line 4, in <module>\n'
+    assert [f.rule for f in log_findings(read_text(log_of(SEGMENT) + cut))] == ["shm-segment"]
+    assert [f.rule for f in log_findings(read_text(cut))] == ["process-ended"]
