@@ -36,15 +36,25 @@ def _waits(reading: LogReading) -> bool:
     )
 
 
+def _nccl_began(reading: LogReading) -> bool:
+    return reading.num_nccl_lines > 0
+
+
+def _by_torchrun_rendezvous(reading: LogReading) -> bool:
+    return any(seen.rule.id == "rendezvous-lost" for seen in reading.seen)
+
+
 CIRCUMSTANCES: Mapping[str, Callable[[LogReading], bool]] = {
     "uses-gdr": _uses_gdr,
     "has-one-adapter": _has_one_adapter,
     "sets-gid-index": _sets_gid_index,
     "waits": _waits,
+    "nccl-began": _nccl_began,
+    "by-torchrun-rendezvous": _by_torchrun_rendezvous,
 }
 """By name: are channels over GPUDirect RDMA listed; has each process one adapter; does any set
-NCCL_IB_GID_INDEX; does any wait for others in vain? False, too, where
-the log does not say."""
+NCCL_IB_GID_INDEX; does any wait for others in vain; did NCCL begin, so that ranks had met at their
+store; did torchrun's rendezvous fail? False, too, where the log does not say."""
 
 
 def circumstances_of(reading: LogReading) -> Callable[[str], bool]:

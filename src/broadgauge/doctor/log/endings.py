@@ -104,11 +104,11 @@ class Endings:
         self._last, self._num_ignored = {}, 0
 
     def end(self, place: Place) -> None:
-        """The file ends: a traceback whose exception is not in it is one all the same."""
+        """The file ends: a traceback whose exception is not in it, told where nothing else is."""
         for traceback in self._open.open:
             if not traceback.is_ignored:
                 words = "a traceback, whose exception is not in the log"
-                self._keep(LastWords(words, place, BEGIN, None, None, is_raised=True))
+                self._keep(LastWords(words, place, BEGIN, None, None, is_raised=False))
         self._open = OpenTracebacks()
 
     def take(

@@ -33,6 +33,7 @@ TRIGGERS = (
     *(b"blocked for more", b"xception", b"fatal", b"PMI", b"step creation", b"nable to "),
     *(b"xceed", b"as root", b"assign flavors", b"deadlock", b"OVERFLOW", b"alling back to "),
     b"NVRM",
+    *(b"nschedulable", b"NotReady", b"reempted", b"be scheduled", b"suggested max", b"ncompatible"),
 )
 """One of these stands in every line that a shipped rule knows; a test holds it. Rules of the user's
 own bring theirs (`Matcher.triggers`). Each costs a search of every byte: short words that many
@@ -74,6 +75,9 @@ that are alike then, as those of all steps are, one is left. A trigger whose oth
 stand there in their order is not in the block itself."""
 _FEWEST_LETTERS = 3
 """Fewer are everywhere."""
+LAST_ERROR = b"Last error:"
+"""How torch announces NCCL's own words, which are the next line, whatever they are. Source:
+pytorch/pytorch torch/csrc/distributed/c10d/NCCLUtils.cpp, getNcclErrorDetailStr."""
 _BYTES_BEFORE = 1 << 11
 _BYTES_AFTER = 1 << 13
 _MOST_JOINED = 16
@@ -196,11 +200,23 @@ def _of_part(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterato
             counted_to = begin
         if is_whole and not has_returns and len(text) <= LONGEST_BYTES:
             yield TellingLine(number, text)
+            if text.endswith(LAST_ERROR) and (after := _line_after(block, end)) is not None:
+                joined_to = end + 1 + len(after)
+                yield TellingLine(number + 1, after)
             continue
         is_kept = (begins, end) in of_tracebacks and len(text) <= LONGEST_BYTES
         for words in filter(None, _BREAKS.split(text)) if is_kept else _said(text, triggers):
             yield TellingLine(number, words)
     counts.num_lines = number - 1 + block.count(b"\n", counted_to)
+
+
+def _line_after(block: bytes, end: int) -> bytes | None:
+    """The line that begins after `end`; None where the block does."""
+    begin = end + 1
+    if begin >= len(block):
+        return None
+    after = block.find(b"\n", begin)
+    return block[begin : len(block) if after < 0 else after]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -15,7 +15,7 @@ from broadgauge.doctor.log.gid_tables import GidTables
 from broadgauge.doctor.log.gpu_names import GpuNames
 from broadgauge.doctor.log.ibstat import Ibstat
 from broadgauge.doctor.log.ibv_devinfo import IbvDevinfo
-from broadgauge.doctor.log.lines import Counts, TellingLine, telling_lines
+from broadgauge.doctor.log.lines import LAST_ERROR, Counts, TellingLine, telling_lines
 from broadgauge.doctor.log.loading import shipped_rules
 from broadgauge.doctor.log.masking import kept, masked, masked_variable
 from broadgauge.doctor.log.matching import Match, Matcher
@@ -27,6 +27,7 @@ from broadgauge.doctor.log.rule import ORIGIN, PROCESS_GROUP, Rule, text_of
 from broadgauge.doctor.log.topo_matrix import TopoMatrix
 from broadgauge.doctor.log.tracebacks import BEGIN
 
+_LAST_ERROR = LAST_ERROR.decode()
 MOST_SEEN = 1000
 MOST_LINES = 3
 MOST_UNKNOWN = 20
@@ -77,6 +78,8 @@ class _Reader:
     _told_ranks: dict[int | None, int] = field(default_factory=dict)
     """Of a traceback that one rank prints of another: who prints it → whose it is."""
     _seen: dict[tuple[str, tuple[str, ...]], Seen] = field(default_factory=dict)
+    _before_error: str | None = None
+    """What stood before torch's `Last error:` in the line before; None: it was another line."""
 
     def __post_init__(self) -> None:
         self.gatherer = Gatherer(self.reading)
@@ -129,7 +132,7 @@ class _Reader:
                 self._take_message(message, place, text)
             return
         self._note_owner(text)
-        match = self.matcher.match_text(text)
+        match = self._match_last_error(text) or self.matcher.match_text(text)
         is_explained = match is not None and text_of(match.rule, match.fields) is not None
         is_ending = self._endings.take(
             text, place, is_explained=is_explained, is_known=match is not None
@@ -157,6 +160,18 @@ class _Reader:
                 self._told_ranks.pop(_said_by(text), None)
             else:
                 self._told_ranks[_said_by(text)] = int(owner[1])
+
+    def _match_last_error(self, text: str) -> Match | None:
+        """NCCL's own words in a line of torch's, which announced them in the line before."""
+        before, self._before_error = self._before_error, None
+        if text.endswith(_LAST_ERROR):
+            self._before_error = text[: -len(_LAST_ERROR)]
+        if before is None:
+            return None
+        rank = _RANK.search(text)
+        words = text if rank is None or rank[1] is None else text[rank.end() :].lstrip()
+        match = self.matcher.match_nccl(text.removeprefix(before) if words is text else words)
+        return match if match is not None and match.rule.findings else None
 
     def _note_library(self, match: Match) -> None:
         if match.rule.tells == "version" and match.wording.says.startswith("RCCL"):
