@@ -15,6 +15,7 @@ from broadgauge.doctor.log.conclusions.gdr import gdr_mixed, gdr_off, gdr_too_fa
 from broadgauge.doctor.log.conclusions.gids import gids_of_two_kinds
 from broadgauge.doctor.log.conclusions.init import fell_silent, init_not_completed, long_init
 from broadgauge.doctor.log.conclusions.mesh import mesh_between
+from broadgauge.doctor.log.conclusions.mixed_adapters import lost_beside_infiniband
 from broadgauge.doctor.log.conclusions.network_choice import (
     network_chosen,
     other_adapters,
@@ -76,6 +77,7 @@ RULES: tuple[ConclusionRule, ...] = (
     packets_are_small,
     ports_went_down,
     gids_of_two_kinds,
+    lost_beside_infiniband,
     pcie_links_fail,
     nvlink_lost,
     nics_far,
