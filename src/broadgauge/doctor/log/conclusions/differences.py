@@ -115,6 +115,7 @@ def versions_differ(reading: LogReading) -> Iterator[Conclusion]:
         symptom="ranks of one job run different versions of NCCL",
         cause="images or LD_LIBRARY_PATH differ between hosts, or the logs are of several jobs",
         fix="the same image everywhere; `NCCL_DEBUG=VERSION` names the version that is loaded",
+        explains=frozenset({"message-truncated", "version-mismatch"}),
     )
 
 
@@ -172,6 +173,7 @@ def _differ(
     symptom: str,
     cause: str,
     fix: str,
+    explains: frozenset[str] = frozenset(),
 ) -> Iterator[Conclusion]:
     by_value = _grouped(processes, fact)
     if len(by_value) < 2:
@@ -187,6 +189,7 @@ def _differ(
             fix=fix,
             confidence=Confidence.LIKELY,
         ),
+        explains=explains,
     )
 
 

@@ -11,6 +11,8 @@ from broadgauge.specs.record import Confidence, Finding, Severity
 from broadgauge.wording.amounts import show_time
 
 _DUMP = "torch-dump-signal"
+_REFUSED = "iommu-fault"
+"""The rule of the kernel's line that says why: the IOMMU refused what a peer sent."""
 _TIMEOUT = "torch-watchdog-timeout"
 PREPARING = "data-preparing"
 _OF_TIMEOUT = frozenset({_TIMEOUT, "torch-taken-down", "torch-watchdog-stuck"})
@@ -72,6 +74,8 @@ def nobody_through(reading: LogReading) -> Iterator[Conclusion]:
     """All ranks wait in one and the same collective: nobody is missing, the bytes don't arrive."""
     communicator = largest(reading)
     if communicator is None or not communicator.num_ranks:
+        return
+    if any(seen.rule.id == _REFUSED for seen in reading.seen):
         return
     by_collective: dict[tuple[str, str], list[Seen]] = {}
     for seen in reading.seen:
