@@ -22,12 +22,23 @@ def _has_one_adapter(reading: LogReading) -> bool:
     return bool(listed) and all(len(adapters) == 1 for adapters in listed)
 
 
+def _is_infiniband(reading: LogReading) -> bool:
+    """Each adapter that NCCL lists: what it says of RoCE is no cause then."""
+    links = [
+        adapter.link
+        for process in reading.processes.values()
+        for adapter in process.adapters.values()
+    ]
+    return bool(links) and all(link.startswith("IB") for link in links)
+
+
 CIRCUMSTANCES: Mapping[str, Callable[[LogReading], bool]] = {
     "uses-gdr": _uses_gdr,
     "has-one-adapter": _has_one_adapter,
+    "is-infiniband": _is_infiniband,
 }
-"""By name: are channels over GPUDirect RDMA listed; has each process one adapter? False, too, where
-the log does not say."""
+"""By name: are channels over GPUDirect RDMA listed; has each process one adapter; are all adapters
+InfiniBand's? False, too, where the log does not say."""
 
 
 def circumstances_of(reading: LogReading) -> Callable[[str], bool]:
