@@ -213,6 +213,16 @@ def _stalled(communicator: CommunicatorFacts) -> tuple[str, str, str]:
             "test with NCCL_P2P_DISABLE=1: does it run? Then switch ACS off on the PCIe bridges "
             "(BIOS or setpci) and the IOMMU to passthrough (iommu=pt); `nvidia-smi topo -p2p r`",
         )
+    if Way.SOCKETS in ways and not ways & {Way.NETWORK, Way.GDRDMA}:
+        return (
+            " over TCP sockets",
+            "connections are made and data does not pass: an MTU that is larger than the way "
+            "carries (jumbo frames, an overlay network), a firewall that drops what goes on, or an "
+            "interface that leads elsewhere",
+            "`ping -M do -s 8972` (or 1472 at an MTU of 1500) and `iperf3` between the interfaces "
+            "that NCCL names; the same MTU on all, or a smaller one; NCCL_SOCKET_IFNAME= the one "
+            "that joins the nodes",
+        )
     if any(map(is_of_network, ways)):
         return (
             " over the network",
