@@ -1,4 +1,4 @@
-"""Is a line of the kernel, a plugin or an adapter told as the cause, and what follows not beside it?"""
+"""Is what the kernel, a plugin or an adapter says told as the cause, and nothing beside it?"""
 
 import pytest
 
