@@ -176,3 +176,15 @@ def test_how_many_lines_are_real(record_property: Any, capsys: pytest.CaptureFix
         )
     assert num_real >= 60
     assert num_misses >= 30
+
+
+def test_no_two_rules_are_each_others_consequence() -> None:
+    """Neither would be told."""
+    causes = {rule.id: set(rule.consequence_of) for rule in RULES}
+    both = [
+        (one, other)
+        for one, named in causes.items()
+        for other in named
+        if one in causes.get(other, ())
+    ]
+    assert both == []

@@ -44,6 +44,16 @@ def _by_torchrun_rendezvous(reading: LogReading) -> bool:
     return any(seen.rule.id == "rendezvous-lost" for seen in reading.seen)
 
 
+def _is_infiniband(reading: LogReading) -> bool:
+    """Each adapter that NCCL lists: what it says of RoCE is no cause then."""
+    links = [
+        adapter.link
+        for process in reading.processes.values()
+        for adapter in process.adapters.values()
+    ]
+    return bool(links) and all(link.startswith("IB") for link in links)
+
+
 CIRCUMSTANCES: Mapping[str, Callable[[LogReading], bool]] = {
     "uses-gdr": _uses_gdr,
     "has-one-adapter": _has_one_adapter,
@@ -51,10 +61,12 @@ CIRCUMSTANCES: Mapping[str, Callable[[LogReading], bool]] = {
     "waits": _waits,
     "nccl-began": _nccl_began,
     "by-torchrun-rendezvous": _by_torchrun_rendezvous,
+    "is-infiniband": _is_infiniband,
 }
 """By name: are channels over GPUDirect RDMA listed; has each process one adapter; does any set
 NCCL_IB_GID_INDEX; does any wait for others in vain; did NCCL begin, so that ranks had met at their
-store; did torchrun's rendezvous fail? False, too, where the log does not say."""
+store; did torchrun's rendezvous fail; are all
+adapters InfiniBand's? False, too, where the log does not say."""
 
 
 def circumstances_of(reading: LogReading) -> Callable[[str], bool]:

@@ -32,8 +32,8 @@ TRIGGERS = (
     *(b"received by PID", b"examples/s]", b"ibverbs: ", b"abric manager", b"not responding"),
     *(b"blocked for more", b"xception", b"fatal", b"PMI", b"step creation", b"nable to "),
     *(b"xceed", b"as root", b"assign flavors", b"deadlock", b"OVERFLOW", b"alling back to "),
-    b"NVRM",
     *(b"nschedulable", b"NotReady", b"reempted", b"be scheduled", b"suggested max", b"ncompatible"),
+    *(b" by GPU", b"NVRM", b"mlx5_core ", b"amdgpu", b"PAGE_FAULT", b"fault addr", b"errno = 1"),
 )
 """One of these stands in every line that a shipped rule knows; a test holds it. Rules of the user's
 own bring theirs (`Matcher.triggers`). Each costs a search of every byte: short words that many
@@ -42,7 +42,7 @@ ENDING = (
     *(b"FATAL", b"CRITICAL", b"F tensorflow/", b"F external/", b"killed"),
     *(b"erminated", b"Hangup", b"sending signal", b"panicked", b" died", b"memory pressure"),
     *(b"smashing", b"egmentation fault", b"segfault", b"protection fault", b"corruption"),
-    *(b"invalid pointer", b"corrupted size", b"Assertion", b" by GPU", b"nexpectedly"),
+    *(b"invalid pointer", b"corrupted size", b"Assertion", b"nexpectedly"),
     *(b"CrashLoop", b"Backoff", b"is failed", b"can't open file", b"No module named"),
     *(b"job killed", b"(failed "),
 )

@@ -98,7 +98,8 @@ def take_plugin_missing(gatherer: "Gatherer", told: "Told") -> None:
 
 def _is_plain_absence(reason: str, plugin: str) -> bool:
     """`libnccl-net.so: cannot open shared object file: No such file or directory`: no plugin."""
-    return reason.strip().startswith(f"{plugin}: cannot open shared object file: No such file")
+    absent = ": cannot open shared object file: No such file"
+    return reason.strip().startswith((f"{plugin}{absent}", f"libnccl-net-{plugin}.so{absent}"))
 
 
 def take_plugin_failed(gatherer: "Gatherer", told: "Told") -> None:

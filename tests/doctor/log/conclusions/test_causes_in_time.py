@@ -199,3 +199,13 @@ def test_that_nobody_completed_is_told_only_where_nothing_says_why() -> None:
 
 def test_ranks_of_which_nothing_was_heard_are_told_beside_an_error() -> None:
     assert {"init-not-completed", "cuda-memory-full"} <= set(found(BEGAN, FULL[0]))
+
+
+def test_ranks_of_which_nothing_was_heard_are_not_told_beside_a_setting_of_the_host() -> None:
+    refused = (
+        "node0:28:52 [0] misc/ibvwrap.cc:262 NCCL WARN Call to ibv_create_cq failed with error "
+        "Cannot allocate memory errno 12"
+    )
+    told = found(BEGAN, refused)
+    assert "memlock" in told
+    assert "init-not-completed" not in told

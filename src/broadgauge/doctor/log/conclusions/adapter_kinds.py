@@ -9,6 +9,7 @@ from broadgauge.wording.listing import listed
 
 _MOST_ADAPTERS = 4
 OMNI_PATH = "Omni-Path"
+EFA = "AWS EFA without its plugin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ _KINDS = (
     ),
     AdapterKind(
         prefixes=("efa_", "rdmap"),
-        words="AWS EFA without its plugin",
+        words=EFA,
         fix="install aws-ofi-nccl: NCCL's own verbs network does not carry EFA's SRD",
     ),
     AdapterKind(prefixes=("mana_",), words="Microsoft MANA"),

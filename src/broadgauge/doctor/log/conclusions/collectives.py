@@ -15,6 +15,8 @@ from broadgauge.specs.record import Confidence, Finding, Severity
 
 TIMEOUT = "torch-watchdog-timeout"
 OF_TIMEOUT = frozenset({TIMEOUT, "torch-taken-down", "torch-watchdog-stuck"})
+_REFUSED = "iommu-fault"
+"""The rule of the kernel's line that says why: the IOMMU refused what a peer sent."""
 _BY_PAIRS = ("SEND", "RECV", "RECVANYSOURCE", "COALESCED")
 """What two ranks do in turn: one waits to send, the other one to receive, under one number. Of
 ALLTOALL each rank may have another number of elements. Source: pytorch/pytorch
@@ -25,6 +27,8 @@ def nobody_through(reading: LogReading) -> Iterator[Conclusion]:
     """All ranks wait in one and the same collective: nobody is missing, the bytes don't arrive."""
     communicator = largest(reading)
     if communicator is None or not communicator.num_ranks:
+        return
+    if any(seen.rule.id == _REFUSED for seen in reading.seen):
         return
     for (_, number), several in _by_number(reading).items():
         ranks = {rank for seen in several for rank in seen.ranks}
@@ -118,6 +122,16 @@ def _stalled(communicator: CommunicatorFacts) -> tuple[str, str, str]:
             "it, or a link or GPU has failed",
             "test with NCCL_P2P_DISABLE=1: does it run? Then switch ACS off on the PCIe bridges "
             "(BIOS or setpci) and the IOMMU to passthrough (iommu=pt); `nvidia-smi topo -p2p r`",
+        )
+    if Way.SOCKETS in ways and not ways & {Way.NETWORK, Way.GDRDMA}:
+        return (
+            " over TCP sockets",
+            "connections are made and data does not pass: an MTU that is larger than the way "
+            "carries (jumbo frames, an overlay network), a firewall that drops what goes on, or an "
+            "interface that leads elsewhere",
+            "`ping -M do -s 8972` (or 1472 at an MTU of 1500) and `iperf3` between the interfaces "
+            "that NCCL names; the same MTU on all, or a smaller one; NCCL_SOCKET_IFNAME= the one "
+            "that joins the nodes",
         )
     if any(map(is_of_network, ways)):
         return (

@@ -142,6 +142,7 @@ def versions_differ(reading: LogReading) -> Iterator[Conclusion]:
         symptom="ranks of one job run different versions of NCCL",
         cause="images or LD_LIBRARY_PATH differ between hosts, or the logs are of several jobs",
         fix="the same image everywhere; `NCCL_DEBUG=VERSION` names the version that is loaded",
+        explains=frozenset({"message-truncated", "version-mismatch"}),
     )
 
 
@@ -199,6 +200,7 @@ def _differ(
     symptom: str,
     cause: str,
     fix: str,
+    explains: frozenset[str] = frozenset(),
 ) -> Iterator[Conclusion]:
     by_value = _grouped(processes, fact)
     if len(by_value) < 2:
@@ -214,6 +216,7 @@ def _differ(
             fix=fix,
             confidence=Confidence.LIKELY,
         ),
+        explains=explains,
     )
 
 

@@ -6,7 +6,7 @@ from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import LogReading
 from broadgauge.specs.record import Confidence, Finding, Severity
 
-REFUSED_RULE = "driver-older-module"
+REFUSED_RULE = "nvrm-api-mismatch"
 MODULE_RULE = "driver-module-version"
 NVML_RULE = "nvml-versions-differ"
 

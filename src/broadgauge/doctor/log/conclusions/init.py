@@ -19,6 +19,18 @@ from broadgauge.specs.units import show_time
 _FEWEST_PROCESSES = 3
 """Of two nobody says which one is early."""
 
+_ENDS_ITS_OWN_START = frozenset(
+    {
+        *("memlock", "ib-call-failed", "ib-register-gpu-memory", "ib-out-of-queues"),
+        *("ib-open-failed", "ofi-memory-registration", "gcp-guest-config", "no-network-plugin"),
+        *("cuda-not-ready", "mnnvl-imex"),
+        *("driver-too-old", "same-gpu", "shm-file", "shm-segment", "shm-extend-older"),
+        *("nccl-system-call", "threads-exhausted", "topology-attribute", "graph-file-of-others"),
+    }
+)
+"""Rules of lines with which a rank says why it can't start: that nothing is heard of others means
+no more than that their logs are not among the files."""
+
 
 def init_not_completed(reading: LogReading) -> Iterator[Conclusion]:
     """Ranks that began and never completed: what a stuck job's log says first."""
@@ -41,8 +53,12 @@ def init_not_completed(reading: LogReading) -> Iterator[Conclusion]:
                 fix=_stuck_fix(missing),
                 confidence=Confidence.LIKELY if missing else Confidence.POSSIBLE,
             ),
-            is_consequence=not missing,
+            is_consequence=not missing or _says_why(reading),
         )
+
+
+def _says_why(reading: LogReading) -> bool:
+    return any(seen.rule.id in _ENDS_ITS_OWN_START for seen in reading.seen)
 
 
 def _stuck(reading: LogReading, communicator: CommunicatorFacts) -> set[int]:

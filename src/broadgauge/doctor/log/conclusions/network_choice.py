@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from broadgauge.doctor.log.conclusions.adapter_kinds import adapters_words, kind_of
+from broadgauge.doctor.log.conclusions.adapter_kinds import EFA, adapters_words, kind_of
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.conclusions.data_centre import data_centre_signs
 from broadgauge.doctor.log.conclusions.why_sockets import why_sockets
@@ -22,6 +22,12 @@ from broadgauge.specs.record import Confidence, Finding, Severity
 
 RDMA_MISSING = "rdma-missing"
 """Not told where the user says that TCP is meant."""
+
+
+_OF_VERBS = frozenset(
+    {"ib-call-failed", "ib-modify-qp", "ib-modify-qp-older", "ib-completion-named"}
+)
+"""Rules of what EFA's verbs refuse NCCL's own network: queue pairs of kind RC, which it lacks."""
 
 
 def network_chosen(reading: LogReading) -> Iterator[Conclusion]:
@@ -175,15 +181,20 @@ def other_adapters(reading: LogReading) -> Iterator[Conclusion]:
     by_words = {kind.words: (kind, name) for name in adapters if (kind := kind_of(name))}
     for kind, name in by_words.values():
         is_slow = kind.is_software and has_several_nodes(reading)
+        is_end = kind.words == EFA and any(seen.rule.id in _OF_VERBS for seen in reading.seen)
         yield Conclusion(
             place=adapters[name].place,
             finding=Finding(
                 rule="network-other-hca",
-                severity=Severity.WARNING if is_slow else Severity.INFO,
+                severity=(
+                    Severity.ERROR if is_end else Severity.WARNING if is_slow else Severity.INFO
+                ),
                 symptom=f"NCCL's network IB runs over {kind.words}, not over InfiniBand",
                 evidence=(f"adapter {name}",),
                 cause="NET/IB takes every adapter that has verbs, whatever its wire",
                 fix=kind.fix,
                 confidence=Confidence.LIKELY,
             ),
+            explains=_OF_VERBS if is_end else frozenset(),
+            is_cause=is_end,
         )

@@ -19,6 +19,8 @@ from broadgauge.specs.record import Confidence, Finding, Severity
 
 _TOO_OLD = re.compile(r"(?P<library>\S+): version [`'](?P<version>[^']+)' not found")
 """The dynamic linker's words. Source: glibc elf/dl-version.c."""
+_NO_NETWORK = "no-network-plugin"
+"""The rule of NCCL's line that no network is left, as NCCL_NET asks for the plugin's."""
 _TOLD_BY = frozenset({"efa-no-device", "efa-not-used"})
 """Rules that say of a plugin itself why it could not be initialised."""
 
@@ -73,17 +75,21 @@ def plugin_unloadable(reading: LogReading) -> Iterator[Conclusion]:
     cause = f"the linker says: {why}"
     if old is not None:
         cause = f"{old['library']} is too old for it: version {old['version']} is not found"
+    severity = Severity.INFO if is_one_node(reading) else Severity.WARNING
+    is_end = any(seen.rule.id == _NO_NETWORK for seen in reading.seen)
     yield Conclusion(
         place=first_place(processes),
         finding=Finding(
             rule="plugin-load-failed",
-            severity=Severity.INFO if is_one_node(reading) else Severity.WARNING,
+            severity=Severity.ERROR if is_end else severity,
             symptom=f"the network plugin {name} is there and can't be loaded{instead}",
             evidence=(why,),
             cause=cause,
             fix=PLUGIN_FIX,
             confidence=Confidence.CERTAIN,
         ),
+        explains=frozenset({_NO_NETWORK}),
+        is_cause=is_end,
     )
 
 

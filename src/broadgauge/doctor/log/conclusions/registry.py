@@ -18,6 +18,7 @@ from broadgauge.doctor.log.conclusions.gdr import gdr_mixed, gdr_off, gdr_too_fa
 from broadgauge.doctor.log.conclusions.gids import gid_is_link_local, gids_of_two_kinds
 from broadgauge.doctor.log.conclusions.init import fell_silent, init_not_completed, long_init
 from broadgauge.doctor.log.conclusions.mesh import mesh_between
+from broadgauge.doctor.log.conclusions.mixed_adapters import lost_beside_infiniband
 from broadgauge.doctor.log.conclusions.network_choice import (
     network_chosen,
     other_adapters,
@@ -76,6 +77,7 @@ RULES: tuple[ConclusionRule, ...] = (
     ports_went_down,
     gids_of_two_kinds,
     gid_is_link_local,
+    lost_beside_infiniband,
     pcie_links_fail,
     driver_versions,
     nvlink_lost,

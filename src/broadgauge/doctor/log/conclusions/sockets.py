@@ -22,6 +22,10 @@ _ONE_HOST = re.compile(
 """Bridges, hosts' ends of containers' links, and loopback: addresses that are the same on every
 host, or lead to its containers. Not `flannel.1`, `vxlan.calico` or `cilium_host`, which do lead to
 other nodes."""
+_UNCONNECTED = frozenset(
+    {"connect-failed", "connect-gave-up", "connect-gave-up-unnamed", "accept-gave-up"}
+)
+"""Rules of lines that follow where all interfaces lead to no other host."""
 _ONE_HOSTS_ADDRESS = re.compile(r"127\.|169\.254\.|172\.17\.|fe80:", re.IGNORECASE)
 
 
@@ -107,7 +111,9 @@ def wrong_interface(reading: LogReading) -> Iterator[Conclusion]:
             by_words.setdefault(key, []).append(process)
     for (names, is_all), processes in by_words.items():
         yield Conclusion(
-            place=first_place(processes), finding=_wrong(reading, names, is_all=is_all)
+            place=first_place(processes),
+            finding=_wrong(reading, names, is_all=is_all),
+            explains=_UNCONNECTED if is_all else frozenset(),
         )
 
 

@@ -24,8 +24,9 @@ class WhySockets:
 
 
 PLUGIN_FIX = (
-    "`ldd` of the plugin inside the container shows what is missing or too old; of AWS: a newer "
-    "EFA installer brings a newer libfabric; or an aws-ofi-nccl that was built for the one there"
+    "`ldd` of the plugin inside the container shows what is missing or too old: where it is libc, "
+    "a newer base image (or a plugin built for this one); of AWS: a newer EFA installer brings "
+    "a newer libfabric; or an aws-ofi-nccl that was built for the one there"
 )
 _Reason = Callable[[LogReading, Sequence[ProcessFacts]], WhySockets | None]
 
