@@ -180,7 +180,7 @@ def test_how_many_lines_are_real(record_property: Any, capsys: pytest.CaptureFix
 
 def test_no_two_rules_are_each_others_consequence() -> None:
     """Neither would be told."""
-    causes = {rule.id: set(rule.consequence_of) for rule in RULES}
+    causes = {name: set(rule.consequence_of) for name, rule in RULES.items()}
     both = [
         (one, other)
         for one, named in causes.items()
