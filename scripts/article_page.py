@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from broadgauge.report.article_page import article_page
+from broadgauge.report.articles.page import article_page
 
 PAGE = Path(__file__).parents[1] / "docs" / "articles.md"
 

@@ -15,7 +15,7 @@ from broadgauge.predict.kinds import in_predict
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.running.kinds.registry import in_running
-from broadgauge.specs.workload import MODELS, PLANNED_KINDS, Workload
+from broadgauge.specs.workloads.workload import MODELS, PLANNED_KINDS, Workload
 
 PACKAGE = Path(__file__).parents[1] / "src" / "broadgauge"
 REGISTRIES = {
@@ -26,7 +26,7 @@ REGISTRIES = {
     "report/kinds/registry.py",
     "results/kinds/registry.py",
     "running/kinds/registry.py",
-    "specs/tasks.py",
+    "specs/workloads/tasks.py",
 }
 ON_RANKS = {"probes/command.py", "probes/worker.py"}
 """Which task has a rank been given?"""

@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 from tests.engine.making import TRAIN
 from tests.results.comparing.test_gate_runs import measured, plan_of
 
-from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.text.reading import read_experiment
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 NETWORKS = ("shaped", "unshaped")

@@ -79,11 +79,11 @@ def test_the_type_checker_names_the_rooms_that_forgot_a_kind(
     tmp_path: Path, repository: Path
 ) -> None:
     package = copied(tmp_path)
-    add_lines(package, ["specs/workload.py"])
+    add_lines(package, ["specs/workloads/workload.py"])
     said = type_errors(package, repository)
     for name in KNOWS_ALL_KINDS:
         assert f"{name}:" in said, f"{name} may forget a kind:\n{said}"
-    add_lines(package, REGISTRIES.keys() - {"specs/workload.py"})
+    add_lines(package, REGISTRIES.keys() - {"specs/workloads/workload.py"})
     assert type_errors(package, repository) == ""
 
 

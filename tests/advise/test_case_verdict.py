@@ -12,10 +12,10 @@ from broadgauge.messages.vocabulary import CounterKind
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
-from broadgauge.specs.found import Found
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.found import Found
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import (
+from broadgauge.specs.records.record import (
     ErrorKind,
     LinkFacts,
     NodeUse,
@@ -23,7 +23,7 @@ from broadgauge.specs.record import (
     Status,
     TrialError,
 )
-from broadgauge.specs.workload import (
+from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandMetric,
     CommandWorkload,

@@ -8,11 +8,11 @@ from broadgauge.advise.engines import engine_notes, engine_ratios
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import Network
-from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, NcclTestsRow
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import Record, Status
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.records.op_rows import AnyOpRow, CollectiveRow, NcclTestsRow
+from broadgauge.specs.records.record import Record, Status
+from broadgauge.specs.workloads.workload import CollectivesWorkload
 
 SLOW, FAST = Network(name="slow", rate_gbps=10), Network(name="fast", rate_gbps=100)
 LARGE, SMALL = 2**26, 2**10

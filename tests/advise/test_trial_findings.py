@@ -11,11 +11,11 @@ from broadgauge.advise.verdicts.verdict import Bound
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import summarise_case
 from broadgauge.specs.case import Case
-from broadgauge.specs.found import Found
-from broadgauge.specs.network import Network
-from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, MessageRow
+from broadgauge.specs.networks.found import Found
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import (
+from broadgauge.specs.records.op_rows import AnyOpRow, CollectiveRow, MessageRow
+from broadgauge.specs.records.record import (
     GpuUse,
     LinkFacts,
     NodeUse,
@@ -23,7 +23,7 @@ from broadgauge.specs.record import (
     Severity,
     Status,
 )
-from broadgauge.specs.workload import CollectivesWorkload, TrainWorkload, Workload
+from broadgauge.specs.workloads.workload import CollectivesWorkload, TrainWorkload, Workload
 
 SLOW = Network(name="slow", rate_gbps=1.0)
 TRAIN = TrainWorkload(kind="train")

@@ -1,8 +1,8 @@
 """Is everything that is judged of a run in its analysis, as the rooms below judge it?"""
 
 import pytest
+from tests.report.page.test_baseline import with_limit
 from tests.report.sample_matrix import matrix_run
-from tests.report.test_baseline import with_limit
 from tests.results.comparing.test_gate import EXACT, SLOWER, a_case, a_run
 
 from broadgauge.advise.case_verdict import verdict

@@ -6,7 +6,7 @@ from broadgauge.analysis.analyse import analyse
 from broadgauge.results.comparing.hypotheses import HypothesisVerdict
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.hypothesis import Hypothesis
-from broadgauge.specs.record import LinkFacts
+from broadgauge.specs.records.record import LinkFacts
 
 WIGGLE = (1.0, 1.01, 0.99, 1.005, 0.995)
 CLAIM = Hypothesis(

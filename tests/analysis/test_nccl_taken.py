@@ -3,8 +3,8 @@
 from typing import Any
 
 from broadgauge.analysis.nccl_taken import nccl_taken
-from broadgauge.specs.nccl import NcclUse
-from broadgauge.specs.record import Record, Status
+from broadgauge.specs.records.nccl import NcclUse
+from broadgauge.specs.records.record import Record, Status
 
 SOCKET = NcclUse(network="Socket", version="2.28.9", num_nodes=2)
 IB = SOCKET.model_copy(update={"network": "IB", "gpudirect": True})

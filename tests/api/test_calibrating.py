@@ -13,7 +13,7 @@ from broadgauge.api.calibrating import calibrate
 from broadgauge.engine.interrupts import Interrupt
 from broadgauge.predict.system.file import read_system
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.system import System
+from broadgauge.specs.machines.system import System
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from broadgauge.analysis.store import analysis_json
 from broadgauge.api.open_run import open_run
 from broadgauge.api.stored_run import Run
 from broadgauge.specs.errors import InputError, RunFolderError
-from broadgauge.specs.metrics import unit_of
+from broadgauge.specs.workloads.metrics import unit_of
 
 
 def test_cases_carry_verdicts_and_figures(golden: Run) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from broadgauge.api.stored_run import Run
 from broadgauge.api.table import table_of_rows
-from broadgauge.report.export import to_csv
+from broadgauge.report.export.run_tables import to_csv
 from broadgauge.specs.errors import InputError
 
 

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from broadgauge.catalog.fabrics import FabricProfile, find_fabric, known_fabrics
 from broadgauge.catalog.nccl_variables import find_nccl_variable
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.transports import RDMA
-from broadgauge.specs.variables import VARIABLE_PATTERN
+from broadgauge.specs.networks.transports import RDMA
+from broadgauge.specs.secrets.variables import VARIABLE_PATTERN
 
 NAMES = (
     "roce-shared",

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from broadgauge.catalog.gpus import known_gpus
 from broadgauge.catalog.paths import PathCatalog, expect_path, path_catalog
-from broadgauge.specs.yaml_source import parse_yaml
+from broadgauge.specs.text.yaml_source import parse_yaml
 
 PUBLISHED = {("nvlink", "NVIDIA A100-SXM4-40GB", 2): 85.5, ("pcie", "NVIDIA A100 80GB", 2): 14.4}
 """Of catalog/articles.yaml, `all_reduce`, in busbw."""

@@ -7,8 +7,8 @@ import pytest
 from broadgauge.catalog.fabrics import find_fabric, known_fabrics
 from broadgauge.catalog.profiled import check_nics, with_profile
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.network import Network
-from broadgauge.specs.pod_networks import SecondaryNetwork
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.networks.pod_networks import SecondaryNetwork
 
 RAIL = {
     "attachment": "host-device",

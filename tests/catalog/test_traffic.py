@@ -15,7 +15,7 @@ from broadgauge.catalog.traffic import (
     ring_node_bytes,
 )
 from broadgauge.messages.rank import RankGroup, group_of
-from broadgauge.specs.workload import CollectiveOp
+from broadgauge.specs.workloads.workload import CollectiveOp
 
 SHAPES = [(2, 1), (2, 4), (3, 2), (4, 1), (5, 1), (8, 1)]
 OPS = st.sampled_from(get_args(CollectiveOp))

@@ -14,8 +14,8 @@ from broadgauge.predict.system.file import dump_system, read_system
 from broadgauge.running.calibration.device import slower
 from broadgauge.running.calibration.experiment import BETWEEN_NODES, SHAPED, calibration_experiment
 from broadgauge.specs.errors import LaunchError
-from broadgauge.specs.machine import MachineFacts
-from broadgauge.specs.system import Timing
+from broadgauge.specs.machines.machine import MachineFacts
+from broadgauge.specs.machines.system import Timing
 
 Captured = pytest.CaptureFixture[str]
 

@@ -25,7 +25,7 @@ from broadgauge.manifests.names import JOB, MANAGER, OWNER, RUN
 from broadgauge.platforms.kubernetes import extra
 from broadgauge.platforms.kubernetes.job_place import STATE_FILE, JobPlace, place_file, this_owner
 from broadgauge.specs.errors import ExitCode
-from broadgauge.specs.kubernetes import MANAGED_BY
+from broadgauge.specs.kubernetes.settings import MANAGED_BY
 
 PYTORCH_JOBS = f"/apis/kubeflow.org/v1/namespaces/{NAMESPACE}/pytorchjobs"
 

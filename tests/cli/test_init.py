@@ -14,9 +14,9 @@ from broadgauge.cli.init import write_new
 from broadgauge.engine.plan import make_plan
 from broadgauge.running.first_experiment import OWN_SCRIPT, first_experiment
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.machine import MachineFacts, MachineGpu, MachineNic
+from broadgauge.specs.machines.machine import MachineFacts, MachineGpu, MachineNic
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.text.reading import read_experiment
 
 
 def machine(**changes: Any) -> MachineFacts:

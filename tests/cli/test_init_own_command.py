@@ -13,10 +13,10 @@ from broadgauge.engine.plan import make_plan
 from broadgauge.running.first_experiment import first_experiment
 from broadgauge.running.own_command import read_command
 from broadgauge.running.own_entry import OwnEntry, read_metrics, scalar
-from broadgauge.specs.command import CommandWorkload
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.reading import read_experiment
-from broadgauge.specs.yaml_source import parse_yaml
+from broadgauge.specs.text.reading import read_experiment
+from broadgauge.specs.text.yaml_source import parse_yaml
+from broadgauge.specs.workloads.command import CommandWorkload
 
 TORCHRUN = "torchrun --standalone --nproc_per_node=2 train.py --lr 1e-3 --name 'a b'"
 

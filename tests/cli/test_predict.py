@@ -15,9 +15,9 @@ from broadgauge.predict.calibration.factors import step_s
 from broadgauge.predict.facts.knowledge import default_knowledge
 from broadgauge.predict.system.file import dump_system
 from broadgauge.predict.system.knowledge import observations_of
-from broadgauge.report import html_predict
-from broadgauge.specs.gpt import GptModel
-from broadgauge.specs.system import StepTime, System
+from broadgauge.report.predict import page as html_predict
+from broadgauge.specs.machines.system import StepTime, System
+from broadgauge.specs.workloads.gpt import GptModel
 
 LLAMA = ("predict", "--model", "llama3-8b", "--gpu", "h100-sxm")
 MATRIX = (*LLAMA, "--nodes", "1,2,4", "--network", "pod,roce-400g*8")

@@ -11,7 +11,7 @@ from tests.running.rendering.experiments import EXPERIMENT
 from broadgauge.cli.main import main
 from broadgauge.cli.render import JOB_KINDS
 from broadgauge.specs.errors import ExitCode
-from broadgauge.specs.kubernetes import JobKind
+from broadgauge.specs.kubernetes.settings import JobKind
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from rich.console import Console
 from tests.results.test_history import a_run
 
 from broadgauge.cli.main import main
-from broadgauge.report.terminal_run_list import print_run_list, show_age
+from broadgauge.report.terminal.run_list import print_run_list, show_age
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.run_list import ListedRun, RunStatus, list_runs, look_at, remove_run
 from broadgauge.results.run_path import is_relative_to_last, run_path

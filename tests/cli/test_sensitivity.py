@@ -18,9 +18,9 @@ from broadgauge.engine.run_result import RunResult
 from broadgauge.running.ladder import as_ladder, default_rates_gbps, parse_rates_gbps
 from broadgauge.running.starting import FinishedRun
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.network import Network
-from broadgauge.specs.reading import read_experiment
-from broadgauge.specs.writing import dump_experiment
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.text.reading import read_experiment
+from broadgauge.specs.text.writing import dump_experiment
 
 GOLDEN = Path(__file__).parents[1] / "results/golden/schema-1"
 

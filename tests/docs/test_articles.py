@@ -16,7 +16,7 @@ from broadgauge.catalog.article_rows import (
 )
 from broadgauge.catalog.catalog import shipped_catalog
 from broadgauge.cli.main import make_parser
-from broadgauge.report.article_page import NOT_YET, STATES, SUBJECTS, article_page
+from broadgauge.report.articles.page import NOT_YET, STATES, SUBJECTS, article_page
 from broadgauge.running.experiments import example_names, load
 
 ROOT = Path(__file__).parents[2]

@@ -9,12 +9,12 @@ from tests.engine.making import a_machine, devices_of
 
 from broadgauge.engine.plan import make_plan
 from broadgauge.running.experiments import read_base
-from broadgauge.specs.axes import MAX_ENTRIES
-from broadgauge.specs.cluster import Cluster
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.fields import models_in
-from broadgauge.specs.network import Network
-from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.machines.cluster import Cluster
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.text.axes import MAX_ENTRIES
+from broadgauge.specs.text.fields import models_in
+from broadgauge.specs.text.reading import read_experiment
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "experiments.md").read_text(encoding="utf-8")

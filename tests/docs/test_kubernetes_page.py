@@ -9,8 +9,8 @@ from tests.running.rendering.experiments import rendered
 from tests.running.rendering.networks import with_files
 
 from broadgauge.catalog.fabrics import known_fabrics
-from broadgauge.specs.ipam import IpamKind
-from broadgauge.specs.pod_networks import SecondaryKind
+from broadgauge.specs.networks.ipam import IpamKind
+from broadgauge.specs.networks.pod_networks import SecondaryKind
 
 PAGE = (Path(__file__).parents[2] / "docs" / "kubernetes.md").read_text()
 SHOWN = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

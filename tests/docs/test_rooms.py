@@ -39,7 +39,7 @@ def test_what_contributors_look_for_has_a_row(repository: Path) -> None:
     wanted = {
         "exit code": "specs/errors.py",
         "found by its name": "results/run_path.py",
-        "column of an export": "report/column_meanings.py",
+        "column of an export": "report/export/column_meanings.py",
         "price": "catalog/prices.yaml",
         "Python sees": "api/",
         "streams": "agent/found_link.py",
@@ -50,3 +50,13 @@ def test_what_contributors_look_for_has_a_row(repository: Path) -> None:
     for words, place in wanted.items():
         (row,) = [row for row in rows if words in row[: row.index(" | ")]] or [""]
         assert f"`{place}`" in row, words
+
+
+def test_every_folder_of_specs_and_report_has_its_row(repository: Path) -> None:
+    text = (repository / "docs/architecture.md").read_text()
+    for room in ("specs", "report"):
+        rows = text.split(f"| in `{room}/` | what is asked there |")[1].split("\n\n")[0]
+        first = [row.split(" | ")[0] for row in rows.splitlines() if row.startswith("| `")]
+        named = {name for cell in first for name in re.findall(r"`(\w+)/`", cell)}
+        package = repository / "src/broadgauge" / room
+        assert named == {path.parent.name for path in package.glob("*/__init__.py")}

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from broadgauge.specs.kubernetes import Kubernetes
+from broadgauge.specs.kubernetes.settings import Kubernetes
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/troubleshooting.md").read_text()

@@ -15,7 +15,7 @@ from tests.e2e.driving import COMMAND, WITHOUT_TORCH, only_run, run_command
 
 from broadgauge.catalog.networks import parse_network
 from broadgauge.cli.main import make_parser
-from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.text.reading import read_experiment
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")

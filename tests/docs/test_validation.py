@@ -11,7 +11,7 @@ from broadgauge.predict.articles.scores import ArticleScores
 from broadgauge.predict.scoring.peers import read_times
 from broadgauge.predict.scoring.validation import Validation, validate
 from broadgauge.predict.tables.table import MeasuredTable, read_table
-from broadgauge.report.validation_page import (
+from broadgauge.report.validation.page import (
     Page,
     calibrated_sheets,
     uncalibrated_sections,

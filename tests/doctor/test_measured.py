@@ -6,7 +6,7 @@ from broadgauge.doctor.expectation import expect
 from broadgauge.doctor.log.facts import Adapter, ListedRank, LogReading, Measured, Place, Way
 from broadgauge.doctor.measured import judge_measured, measured_findings
 from broadgauge.doctor.situation import Situation, situation_of
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 ROCE = expect(Situation(num_nodes=2, num_ranks=16, transport="roce", nic_gbps=400, num_nics=1))
 

@@ -26,7 +26,7 @@ from broadgauge.predict.runs.cases import train_cases
 from broadgauge.predict.runs.check import check_run
 from broadgauge.results.run_path import read_summary
 from broadgauge.specs.units import show_time
-from broadgauge.specs.workload import GptModel
+from broadgauge.specs.workloads.workload import GptModel
 
 pytestmark = [
     pytest.mark.measuring,

@@ -19,8 +19,8 @@ from broadgauge.messages.payload import (
     VXLAN_HEADER_BYTES,
     payload_rate_gbps,
 )
-from broadgauge.specs.network import Network
-from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.text.reading import read_experiment
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.timeout(900)]
 

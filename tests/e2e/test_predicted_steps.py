@@ -14,7 +14,7 @@ import pytest
 from tests.disturbance import judging
 from tests.e2e.driving import records_of, run_command
 
-from broadgauge.specs.network import payload_rate_gbps
+from broadgauge.specs.networks.network import payload_rate_gbps
 
 pytestmark = [
     pytest.mark.measured,

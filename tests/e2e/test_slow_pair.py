@@ -10,7 +10,7 @@ from tests.bytes_on_wire import assert_explained
 from tests.e2e.driving import only_run, records_of, run_command
 
 from broadgauge.catalog.traffic import gloo_node_bytes, ring_node_bytes
-from broadgauge.specs.workload import CollectiveOp
+from broadgauge.specs.workloads.workload import CollectiveOp
 
 pytestmark = [pytest.mark.measuring, pytest.mark.namespaces, pytest.mark.timeout(600)]
 

@@ -15,7 +15,7 @@ from tests.engine.fake_script import START_S, Failure, FakeClock, Moment, Script
 from broadgauge.engine.ports import Observer, Services, unobserved
 from broadgauge.merging.merge import merge
 from broadgauge.specs.launching import LaunchRequest, TrialOutcome, TrialProgress, TrialRequest
-from broadgauge.specs.record import Phase
+from broadgauge.specs.records.record import Phase
 
 __all__ = [
     "Failure",

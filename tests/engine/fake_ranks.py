@@ -17,8 +17,8 @@ from broadgauge.messages.rank import (
 )
 from broadgauge.messages.vocabulary import StepMode
 from broadgauge.specs.launching import Mark, NodeCounters, TrialOutcome, TrialProgress, TrialRequest
-from broadgauge.specs.record import ErrorKind, LinkFacts, Phase, Status, TrialError
-from broadgauge.specs.workload import (
+from broadgauge.specs.records.record import ErrorKind, LinkFacts, Phase, Status, TrialError
+from broadgauge.specs.workloads.workload import (
     DATA_TYPE_BYTES,
     CollectivesWorkload,
     CommandWorkload,

@@ -7,7 +7,7 @@ from typing import Any
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import PlatformError
 from broadgauge.specs.launching import LaunchRequest
-from broadgauge.specs.record import Environment, ErrorKind, GpuUse, Phase
+from broadgauge.specs.records.record import Environment, ErrorKind, GpuUse, Phase
 
 EPOCH_UNIX_S = 1_800_000_000.0
 COMPUTE_S = 0.05

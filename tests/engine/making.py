@@ -12,7 +12,7 @@ from broadgauge.engine.run_result import RunResult
 from broadgauge.platforms.devices import emulated_devices, local_devices
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.machine import MachineFacts, MachineGpu
+from broadgauge.specs.machines.machine import MachineFacts, MachineGpu
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import Devices
 

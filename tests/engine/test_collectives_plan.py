@@ -14,10 +14,10 @@ from broadgauge.engine.transfers import transfer_s
 from broadgauge.results.folder.record_line import record_line
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import ExperimentError
-from broadgauge.specs.network import Network
-from broadgauge.specs.op_rows import MessageRow
-from broadgauge.specs.record import MAX_RECORD_BYTES
-from broadgauge.specs.workload import CollectiveOp, CollectivesWorkload
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.records.op_rows import MessageRow
+from broadgauge.specs.records.record import MAX_RECORD_BYTES
+from broadgauge.specs.workloads.workload import CollectiveOp, CollectivesWorkload
 
 PAIRS: dict[str, Any] = {"kind": "collectives", "pairwise": True, "sizes": ["1 MiB"]}
 

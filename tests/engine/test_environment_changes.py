@@ -4,7 +4,7 @@ from tests.engine.making import a_machine, an_experiment, devices_of
 
 from broadgauge.engine.environment_changes import EnvironmentChanges
 from broadgauge.engine.plan import make_plan
-from broadgauge.specs.record import Environment, NodeFacts
+from broadgauge.specs.records.record import Environment, NodeFacts
 
 PLAN = make_plan(an_experiment(), devices_of(a_machine()))
 

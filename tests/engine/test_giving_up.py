@@ -7,9 +7,9 @@ import pytest
 from tests.engine.fake_platform import Failure, Script
 from tests.engine.making import a_plan, make_folder, run_in
 
-from broadgauge.specs.failures import is_alike
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import ErrorKind, Status, TrialError
+from broadgauge.specs.records.failures import is_alike
+from broadgauge.specs.records.record import ErrorKind, Status, TrialError
 
 AT_A_LINE = Failure(kind=ErrorKind.CRASHED, rank=1, frame="train.py:9 in step")
 WITHOUT_A_LINE = Failure(kind=ErrorKind.KILLED, message="rank 1 was ended by SIGKILL after 3.2 s")

@@ -24,9 +24,9 @@ from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.run_path import read_summary
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError, RunFolderError
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 NUM_GROWTHS = 3
 

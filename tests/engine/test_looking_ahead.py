@@ -50,7 +50,7 @@ from broadgauge.specs.launching import (
     TrialRequest,
 )
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import ErrorKind, Record
+from broadgauge.specs.records.record import ErrorKind, Record
 
 
 class Foreseeing(FakePlatform):

@@ -10,8 +10,8 @@ from tests.engine.making import a_plan, make_folder
 from broadgauge.engine.masking import masked_record
 from broadgauge.engine.run import run
 from broadgauge.specs.errors import LaunchError
-from broadgauge.specs.nccl import NcclUse, NcclWay
-from broadgauge.specs.record import (
+from broadgauge.specs.records.nccl import NcclUse, NcclWay
+from broadgauge.specs.records.record import (
     ErrorKind,
     Finding,
     PathFacts,

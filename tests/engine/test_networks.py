@@ -8,9 +8,9 @@ from tests.engine.making import TRAIN, a_machine, an_experiment, devices_of
 
 from broadgauge.engine.plan import make_plan, on_local_platform
 from broadgauge.platforms.devices import emulated_devices
-from broadgauge.report.opening import plan_lines
+from broadgauge.report.lines.opening import plan_lines
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.plan import Plan
 
 DELAYED: dict[str, Any] = {"name": "far", "rate_gbps": 1, "delay_s": "1 ms"}

@@ -6,7 +6,7 @@ from broadgauge.engine.expected_time import start_s, trial_s
 from broadgauge.engine.kinds.command import COMMAND_S
 from broadgauge.engine.pace import Remaining
 from broadgauge.specs.case import Case
-from broadgauge.specs.workload import (
+from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandMetric,
     CommandWorkload,

@@ -22,14 +22,14 @@ from broadgauge.engine.interrupts import Interrupt
 from broadgauge.engine.ports import Merged
 from broadgauge.engine.run import run
 from broadgauge.engine.trial import TrialPlace, Unreadable, measured_record
-from broadgauge.report.export import table_of
+from broadgauge.report.export.run_tables import table_of
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.summary import summarise_stored
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError
 from broadgauge.specs.launching import LaunchRequest, TrialOutcome
-from broadgauge.specs.op_rows import NcclTestsRow
-from broadgauge.specs.record import (
+from broadgauge.specs.records.op_rows import NcclTestsRow
+from broadgauge.specs.records.record import (
     Environment,
     ErrorKind,
     Measurement,

@@ -18,9 +18,9 @@ from broadgauge.engine.plan import make_plan, without_emulation
 from broadgauge.engine.run import run
 from broadgauge.engine.several_platforms import SeveralPlatforms
 from broadgauge.platforms.devices import emulated_devices
-from broadgauge.report.export import table_of
-from broadgauge.report.page_top import comparisons
-from broadgauge.report.terminal import print_run
+from broadgauge.report.export.run_tables import table_of
+from broadgauge.report.page.top import comparisons
+from broadgauge.report.terminal.printing import print_run
 from broadgauge.results.comparing.compare_cases import against_reference, between_platforms
 from broadgauge.results.comparing.hypotheses import evaluate
 from broadgauge.results.folder.run_folder import RunFolder
@@ -28,7 +28,7 @@ from broadgauge.results.run_path import read_summary
 from broadgauge.specs.case import counterpart_name
 from broadgauge.specs.errors import ExperimentError, PlatformError
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.text.reading import read_experiment
 
 BOTH: dict[str, Any] = {
     "platform": ["emulated", "local"],

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from broadgauge.engine.shapes import resolve_cluster
-from broadgauge.specs.cluster import Cluster
 from broadgauge.specs.errors import InputError
+from broadgauge.specs.machines.cluster import Cluster
 from broadgauge.specs.platforms import Devices
 
 SHARED = Devices(place="this machine", num_gpus=8, num_cores=64, are_shared=True)

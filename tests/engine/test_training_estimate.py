@@ -6,7 +6,7 @@ from tests.merging.outcomes import make_case
 
 from broadgauge.engine.expected_time import trial_s
 from broadgauge.engine.kinds.training import step_bytes
-from broadgauge.specs.workload import GptModel, TrainWorkload
+from broadgauge.specs.workloads.workload import GptModel, TrainWorkload
 
 TRAININGS = st.builds(
     TrainWorkload,

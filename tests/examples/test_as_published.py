@@ -22,8 +22,8 @@ from broadgauge.running.rendering.experiment import (
     RenderedExperiment,
     render_experiment,
 )
-from broadgauge.specs.tasks import command_task, layout_of
-from broadgauge.specs.workload import CommandWorkload
+from broadgauge.specs.workloads.tasks import command_task, layout_of
+from broadgauge.specs.workloads.workload import CommandWorkload
 
 CONFIG = {
     "nnodes": 8,

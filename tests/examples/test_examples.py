@@ -11,11 +11,11 @@ from broadgauge.engine.plan import make_plan
 from broadgauge.running.experiments import example_names, load
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.hypothesis import PublishedFigure
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.reading import read_experiment
-from broadgauge.specs.workload import TrainWorkload
-from broadgauge.specs.writing import dump_experiment
+from broadgauge.specs.text.reading import read_experiment
+from broadgauge.specs.text.writing import dump_experiment
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 GPUS = {
     "predicted-steps": 2,

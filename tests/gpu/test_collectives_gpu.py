@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 from tests.e2e.driving import only_run, records_of, run_command
 
-from broadgauge.specs.workload import CollectiveOp
+from broadgauge.specs.workloads.workload import CollectiveOp
 
 pytestmark = [pytest.mark.gpu, pytest.mark.measuring, pytest.mark.timeout(900)]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from broadgauge.importing.formats import read_measured
 from broadgauge.importing.measured import FileMeasured, ImportedMeasurement, ShapeGiven
 from broadgauge.importing.source import SourceFile
-from broadgauge.specs.imported import ImportedProgram
+from broadgauge.specs.records.imported import ImportedProgram
 
 FILES = Path(__file__).parent / "files"
 NCCL_TESTS = Path(__file__).parents[1] / "probes/nccl_tests_outputs"

@@ -35,7 +35,7 @@ from broadgauge.platforms.kubernetes.refusals import refusal
 from broadgauge.platforms.kubernetes.resources import CONFIG_MAPS, PODS, resource_of
 from broadgauge.platforms.kubernetes.watching import PodWatch
 from broadgauge.specs.errors import PlatformError
-from broadgauge.specs.kubernetes import MANAGED_BY, JobKind
+from broadgauge.specs.kubernetes.settings import MANAGED_BY, JobKind
 
 pytestmark = pytest.mark.kubernetes
 

@@ -20,7 +20,7 @@ from broadgauge.platforms.kubernetes.api import Api
 from broadgauge.platforms.kubernetes.job_states import has_ended
 from broadgauge.platforms.kubernetes.owned import create_all
 from broadgauge.specs.errors import ExitCode
-from broadgauge.specs.kubernetes import MANAGED_BY
+from broadgauge.specs.kubernetes.settings import MANAGED_BY
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.usefixtures("operators")]
 

@@ -22,8 +22,8 @@ from broadgauge.manifests.attachment_conflicts import refuse_conflicts
 from broadgauge.manifests.attachments import NETWORKS as ANNOTATION
 from broadgauge.manifests.attachments import networks_annotation
 from broadgauge.manifests.cni import VERSION, VERSIONS, named, problems
-from broadgauge.specs.attachment_rules import MODES
 from broadgauge.specs.errors import InputError
+from broadgauge.specs.networks.attachment_rules import MODES
 
 pytestmark = [
     pytest.mark.kubernetes,  # it builds the plugins

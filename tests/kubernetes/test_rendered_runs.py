@@ -14,8 +14,8 @@ from broadgauge.manifests.rights import GROUP, rights_file
 from broadgauge.manifests.run_job import RunJob, run_secret
 from broadgauge.running.experiments import load
 from broadgauge.running.rendering.experiment import ON_KUBERNETES, render_experiment
-from broadgauge.specs.kubernetes import JobKind
-from broadgauge.specs.secrets import SecretText
+from broadgauge.specs.kubernetes.settings import JobKind
+from broadgauge.specs.secrets.values import SecretText
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.usefixtures("operators")]
 

@@ -19,7 +19,7 @@ from tests.kubernetes.runs import COLLECTIVES, EXPERIMENT, User, nic
 from broadgauge.manifests.names import JOB, MANAGER, RUN
 from broadgauge.messages.vocabulary import UNDER_READ_RATIO, CounterKind
 from broadgauge.specs.errors import ExitCode
-from broadgauge.specs.kubernetes import MANAGED_BY
+from broadgauge.specs.kubernetes.settings import MANAGED_BY
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.root, pytest.mark.namespaces]
 

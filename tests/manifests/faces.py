@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from broadgauge.manifests.definitions import Definitions
 from broadgauge.manifests.interfaces import Attachments, attach
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 
 MOST_NICS = 4
 NAMES = st.from_regex(r"[a-z][a-z0-9]{1,8}", fullmatch=True)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from tests.manifests.faces import attached, networks, on_pods
 
 from broadgauge.manifests.cni import configuration, named, problems
-from broadgauge.specs.pod_networks import SecondaryNetwork
+from broadgauge.specs.networks.pod_networks import SecondaryNetwork
 
 RANGE = {"kind": "whereabouts", "ranges": "10.0.1.0/24"}
 

@@ -11,7 +11,7 @@ from broadgauge.manifests.attachment_conflicts import refuse_conflicts
 from broadgauge.manifests.definitions import Definitions
 from broadgauge.manifests.interfaces import Attachments, attach
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.ipam import usable
+from broadgauge.specs.networks.ipam import usable
 
 VNIC = {"attachment": "host-device", "devices": ["ens13", "ens14"], "ipam": "dhcp"}
 ROCE = {

@@ -8,7 +8,7 @@ from tests.running.rendering.runs import RUN_LABEL, objects_of_run, small_run, t
 from broadgauge.manifests.kept_results import READER, reader_name, reader_objects
 from broadgauge.manifests.names import JOB, RUN
 from broadgauge.specs.errors import ExperimentError
-from broadgauge.specs.kubernetes import JobKind
+from broadgauge.specs.kubernetes.settings import JobKind
 
 VOLUME = "kubernetes.volumes=[{name: kept, mount: /kept, claim: shared}]"
 RESULTS = "kubernetes.results=kept"

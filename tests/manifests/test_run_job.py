@@ -42,9 +42,9 @@ from broadgauge.running.experiments import LoadedExperiment, load
 from broadgauge.running.rendering.experiment import ON_KUBERNETES
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.kubernetes import JobKind
-from broadgauge.specs.kubernetes_names import LABEL
-from broadgauge.specs.secrets import SecretText
+from broadgauge.specs.kubernetes.names import LABEL
+from broadgauge.specs.kubernetes.settings import JobKind
+from broadgauge.specs.secrets.values import SecretText
 
 KINDS: tuple[JobKind, ...] = get_args(JobKind)
 CPUS = "cluster.device=cpu"

@@ -7,9 +7,9 @@ from broadgauge.messages.rank import Block, CollectiveBlock, StepsBlock, TrainSu
 from broadgauge.messages.vocabulary import StepMode
 from broadgauge.specs.case import Case, Device
 from broadgauge.specs.launching import Mark, NodeCounters, TrialOutcome
-from broadgauge.specs.network import Network
-from broadgauge.specs.record import Status
-from broadgauge.specs.workload import Workload
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.records.record import Status
+from broadgauge.specs.workloads.workload import Workload
 
 
 def make_case(

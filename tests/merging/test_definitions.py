@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from broadgauge.catalog.busbw import bus_factor
 from broadgauge.merging.definitions import algbw_gbyte_per_s, busbw_gbyte_per_s
 from broadgauge.probes.collectives.sizes import even_size_bytes
-from broadgauge.specs.workload import CollectiveOp
+from broadgauge.specs.workloads.workload import CollectiveOp
 
 OPS = st.sampled_from(get_args(CollectiveOp))
 RANKS = st.integers(1, 1000)

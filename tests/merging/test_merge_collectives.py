@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from tests.merging.outcomes import between, collective, counters, make_case, outcome
 
 from broadgauge.merging.merge import merge
-from broadgauge.specs.metrics import REGISTRY
-from broadgauge.specs.record import ErrorKind
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.records.record import ErrorKind
+from broadgauge.specs.workloads.metrics import REGISTRY
+from broadgauge.specs.workloads.workload import CollectivesWorkload
 
 WORKLOAD = CollectivesWorkload(kind="collectives")
 SECONDS = st.floats(1e-6, 10)

@@ -9,8 +9,8 @@ from broadgauge.messages.codec import encode
 from broadgauge.messages.counters import NodeCounters
 from broadgauge.messages.rank import CommandSamples
 from broadgauge.specs.launching import Mark
-from broadgauge.specs.record import ErrorKind
-from broadgauge.specs.workload import CommandMetric, CommandWorkload
+from broadgauge.specs.records.record import ErrorKind
+from broadgauge.specs.workloads.workload import CommandMetric, CommandWorkload
 
 METRIC = CommandMetric(name="step_time_s", regex="([0-9.]+)")
 COMMAND = CommandWorkload(kind="command", command=("train.py",), metrics=(METRIC,))

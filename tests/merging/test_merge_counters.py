@@ -8,7 +8,7 @@ from tests.merging.outcomes import between, counters
 from broadgauge.merging.counters import intervals_by_label, nodes_use
 from broadgauge.messages.counters import NicCounters
 from broadgauge.messages.vocabulary import CounterKind
-from broadgauge.specs.record import NodeUse
+from broadgauge.specs.records.record import NodeUse
 
 START = replace(counters(None, None), ranks_cpu_s=7.0)
 """Of two cores; intervals last a second."""

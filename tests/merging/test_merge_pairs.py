@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.merging.outcomes import between, counters, make_case, message, outcome
 
 from broadgauge.merging.merge import merge
-from broadgauge.specs.metrics import REGISTRY
-from broadgauge.specs.record import ErrorKind
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.records.record import ErrorKind
+from broadgauge.specs.workloads.metrics import REGISTRY
+from broadgauge.specs.workloads.workload import CollectivesWorkload
 
 PAIRWISE = CollectivesWorkload(kind="collectives", pairwise=True)
 PAIRS = list(itertools.permutations(range(3), 2))

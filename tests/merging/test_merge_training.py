@@ -12,9 +12,9 @@ from broadgauge.merging.training import ring_step_bytes
 from broadgauge.messages.codec import decode, encode
 from broadgauge.messages.rank import RankGroup, StepCollective, TrainSummary
 from broadgauge.messages.vocabulary import StepMode
-from broadgauge.specs.metrics import REGISTRY
-from broadgauge.specs.record import ErrorKind
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.records.record import ErrorKind
+from broadgauge.specs.workloads.metrics import REGISTRY
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 WORKLOAD = TrainWorkload(kind="train")
 TWO_RANKS = [

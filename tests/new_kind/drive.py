@@ -15,7 +15,7 @@ from broadgauge.running.experiments import load
 from broadgauge.running.preparing import RunOptions, prepare
 from broadgauge.running.starting import start
 from broadgauge.specs.experiment import PlatformKind
-from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.secrets.values import Secrets
 
 HERE = Path(__file__).parent
 

@@ -16,15 +16,15 @@ def _registry(room: str, *, module: str, made: str, kinds: str = "kinds.") -> Li
     before = f"from broadgauge.{room}.{kinds}training import "
     return {
         before: f"from broadgauge.{room}.{kinds}toy import {module}\n"
-        f"from broadgauge.specs.toy import ToyWorkload\n{before}",
+        f"from broadgauge.specs.workloads.toy import ToyWorkload\n{before}",
         END: f"        case ToyWorkload():\n            return {made}\n{END}",
     }
 
 
 REGISTRIES: dict[str, Lines] = {
-    "specs/workload.py": {
-        "from broadgauge.specs.training import ": "from broadgauge.specs.toy import ToyWorkload\n"
-        "from broadgauge.specs.training import ",
+    "specs/workloads/workload.py": {
+        "from broadgauge.specs.workloads.training import ": "from broadgauge.specs.workloads.toy "
+        "import ToyWorkload\nfrom broadgauge.specs.workloads.training import ",
         "| CommandWorkload\n": "| CommandWorkload | ToyWorkload\n",
         '    "TrainWorkload",\n': '    "ToyWorkload",\n    "TrainWorkload",\n',
     },
@@ -40,9 +40,10 @@ REGISTRIES: dict[str, Lines] = {
         "Block = CollectiveBlock | StepsBlock | TrainSummary | CommandSamples\n": "Block = "
         "CollectiveBlock | StepsBlock | TrainSummary | CommandSamples | NapBlock\n",
     },
-    "specs/tasks.py": {
+    "specs/workloads/tasks.py": {
         "from broadgauge.specs.case import Case\n": "from broadgauge.messages.toy import ToyTask\n"
-        "from broadgauge.specs.case import Case\nfrom broadgauge.specs.toy import ToyWorkload\n",
+        "from broadgauge.specs.case import Case\n"
+        "from broadgauge.specs.workloads.toy import ToyWorkload\n",
         END: f"        case ToyWorkload():\n            return ToyTask(naps=workload.naps)\n{END}",
     },
     "probes/worker.py": {
@@ -50,7 +51,7 @@ REGISTRIES: dict[str, Lines] = {
         "from broadgauge.messages.tasks import ",
         "        case CommandTask():\n": "        case CommandTask() | ToyTask():\n",
     },
-    "specs/metrics.py": {
+    "specs/workloads/metrics.py": {
         '        Metric(\n            name="step_time_s",\n': "        Metric(\n"
         '            name="nap_time_s", direction="lower", meaning="the longest nap of any rank"\n'
         "        ),\n"
@@ -80,7 +81,7 @@ REGISTRIES: dict[str, Lines] = {
         "    TrainWorkload,\n": "    ToyWorkload,\n    TrainWorkload,\n",
     },
     "report/kinds/registry.py": _registry("report", module="ToyInReport", made="ToyInReport()"),
-    "report/terminal_closing.py": {
+    "report/terminal/closing.py": {
         '    Bound.UNKNOWN: "bold",\n': '    Bound.TOY: "bold blue",\n    Bound.UNKNOWN: "bold",\n'
     },
     "report/assets/report.css": {

@@ -11,10 +11,10 @@ from broadgauge.platforms.launch_plan import Programs
 from broadgauge.platforms.local import LocalPlatform
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import LaunchRequest, Platform, TrialOutcome, TrialRequest
-from broadgauge.specs.network import Network
-from broadgauge.specs.record import LinkFacts, Phase
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.records.record import LinkFacts, Phase
 from broadgauge.specs.time_limits import TimeLimits
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.workloads.workload import CollectivesWorkload
 
 MAY_BE_UNKNOWN = ("one stream", "8 streams", "round trip")
 """Of a link: what a note calls unknown."""

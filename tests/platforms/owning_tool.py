@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.platforms.launches import make_case, make_platform, make_request
 
 from broadgauge.specs.launching import TrialRequest
-from broadgauge.specs.record import Phase
+from broadgauge.specs.records.record import Phase
 
 
 def tell(phase: Phase, detail: str) -> None:

@@ -30,8 +30,8 @@ from broadgauge.platforms.emulated_cluster import EmulatedPlatform
 from broadgauge.platforms.launch_plan import Programs
 from broadgauge.platforms.supervised import SupervisedLaunch
 from broadgauge.specs.launching import TrialOutcome, TrialRequest
-from broadgauge.specs.network import Network
-from broadgauge.specs.record import Status
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.records.record import Status
 
 pytestmark = [
     pytest.mark.namespaces,

@@ -14,7 +14,7 @@ from broadgauge.messages.agent import (
     StacksDumped,
 )
 from broadgauge.platforms.diagnosis import Symptoms, status_of
-from broadgauge.specs.record import ErrorKind, Phase, Status, TrialError
+from broadgauge.specs.records.record import ErrorKind, Phase, Status, TrialError
 
 
 def failed(rank: int, message: str, kind: str = "crashed") -> RankSaid:

@@ -15,7 +15,7 @@ from broadgauge.agent.cores import cores_by_neighbourhood, share_out
 from broadgauge.agent.supervisor.cpu_use import cpu_seconds, process_seconds, ranks_seconds
 from broadgauge.merging.counters import intervals_by_label, nodes_use
 from broadgauge.specs.launching import TrialOutcome
-from broadgauge.specs.record import NodeUse
+from broadgauge.specs.records.record import NodeUse
 
 KINDS = ["local", pytest.param("emulated", marks=pytest.mark.namespaces)]
 both = pytest.mark.parametrize("kind", KINDS)

@@ -8,7 +8,7 @@ from broadgauge.messages.rank import Stacks
 from broadgauge.messages.stacks import Frame, RankStack
 from broadgauge.platforms.diagnosis import Symptoms
 from broadgauge.platforms.hang import cause_of_hang
-from broadgauge.specs.record import ErrorKind, Phase, TrialError
+from broadgauge.specs.records.record import ErrorKind, Phase, TrialError
 
 WHEN = "no `step_time_s` for 61.0 s, where one came every 0.5 s"
 C10D = "/opt/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"

@@ -9,9 +9,9 @@ from tests.platforms.launches import make_case
 
 from broadgauge.platforms.launch_logs import LaunchLogs, ReadLogs
 from broadgauge.specs.case import Case
-from broadgauge.specs.nccl import NcclUse
-from broadgauge.specs.network import Network
-from broadgauge.specs.record import ErrorKind, Finding, Severity, TrialError
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.records.nccl import NcclUse
+from broadgauge.specs.records.record import ErrorKind, Finding, Severity, TrialError
 
 CRASHED = TrialError(kind=ErrorKind.CRASHED, message="rank 1 ended with exit code 1")
 WARNED = Finding(rule="r", severity=Severity.WARNING, symptom="s")

@@ -8,7 +8,7 @@ from tests.platforms.launches import make_case
 from broadgauge.agent.supervisor.launch_nodes import link_plan
 from broadgauge.messages.launch_order import Mode
 from broadgauge.platforms.launch_plan import interfaces_of, link_of
-from broadgauge.specs.network import Network, SlowPair
+from broadgauge.specs.networks.network import Network, SlowPair
 
 SHAPING: dict[str, Any] = {
     "rate_gbps": 2.0,

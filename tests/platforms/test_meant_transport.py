@@ -16,9 +16,9 @@ from broadgauge.platforms.meant_transport import (
 )
 from broadgauge.platforms.paths import SOCKETS_ONLY
 from broadgauge.specs.case import Case
-from broadgauge.specs.nccl import NcclUse, NcclWay
-from broadgauge.specs.network import Network, NodePath
-from broadgauge.specs.record import Confidence, ErrorKind, Severity
+from broadgauge.specs.networks.network import Network, NodePath
+from broadgauge.specs.records.nccl import NcclUse, NcclWay
+from broadgauge.specs.records.record import Confidence, ErrorKind, Severity
 
 DIRECT = NcclWay(
     way="GDRDMA",

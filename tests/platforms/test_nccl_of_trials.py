@@ -11,7 +11,7 @@ from broadgauge.platforms import starting
 from broadgauge.platforms.launch_logs import ReadLogs
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import TrialOutcome, TrialRequest
-from broadgauge.specs.record import Finding, Severity, Status
+from broadgauge.specs.records.record import Finding, Severity, Status
 
 KINDS = ["local", pytest.param("emulated", marks=pytest.mark.namespaces)]
 

@@ -35,9 +35,9 @@ from broadgauge.platforms.paths import (
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import TrialOutcome, TrialRequest
-from broadgauge.specs.machine import MachineFacts, MachineGpu
-from broadgauge.specs.network import NodePath, PathKind
-from broadgauge.specs.record import ErrorKind, PathFacts, Phase, Status
+from broadgauge.specs.machines.machine import MachineFacts, MachineGpu
+from broadgauge.specs.networks.network import NodePath, PathKind
+from broadgauge.specs.records.record import ErrorKind, PathFacts, Phase, Status
 
 LOGS = Path(__file__).parent / "nccl_logs"
 WORKER = Path(__file__).with_name("nccl_worker.py")

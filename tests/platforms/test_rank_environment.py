@@ -17,9 +17,9 @@ from broadgauge.platforms.rank_environment import (
     set_by_users,
 )
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.network import Network, NodePath
-from broadgauge.specs.secrets import Secrets, SecretText
-from broadgauge.specs.variables import FromEnvironment
+from broadgauge.specs.networks.network import Network, NodePath
+from broadgauge.specs.secrets.values import Secrets, SecretText
+from broadgauge.specs.secrets.variables import FromEnvironment
 
 PLACE = RankPlace(
     rank=3,

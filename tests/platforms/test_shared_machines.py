@@ -10,9 +10,9 @@ from broadgauge.agent.taken_cores import SHORTEST_LOOK_S, TakenCores, look
 from broadgauge.engine.several_platforms import SeveralPlatforms
 from broadgauge.platforms.hosts.platform import HostsPlatform
 from broadgauge.platforms.local import LocalPlatform
-from broadgauge.specs.hosts import Host
 from broadgauge.specs.launching import SeesMachines
-from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.machines.hosts import Host
+from broadgauge.specs.secrets.values import Secrets
 
 BUSY = TakenCores(foreign_busy_ratio=0.4, stolen_ratio=0.1, elapsed_s=0.5, cores_count=8)
 

@@ -26,8 +26,8 @@ from broadgauge.platforms.supervised import SupervisedLaunch, trial_order
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, RunFolderError
 from broadgauge.specs.launching import TrialOutcome, TrialRequest
-from broadgauge.specs.network import Network
-from broadgauge.specs.record import ErrorKind, Phase, Status
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.records.record import ErrorKind, Phase, Status
 
 KINDS = ["local", pytest.param("emulated", marks=pytest.mark.namespaces)]
 both = pytest.mark.parametrize("kind", KINDS)

@@ -1,7 +1,7 @@
 """Is the right rank named when a time limit passes?"""
 
 from broadgauge.agent.supervisor.watch import Watch
-from broadgauge.specs.record import Phase
+from broadgauge.specs.records.record import Phase
 from broadgauge.specs.time_limits import TimeLimits
 
 LIMITS = TimeLimits(rendezvous_s=10, warm_up_s=20, measure_s=30, teardown_s=5)

@@ -1,7 +1,6 @@
 """System files of machines that never were, whose figures follow from a few rates."""
 
-from broadgauge.specs.gpt import GptModel
-from broadgauge.specs.system import (
+from broadgauge.specs.machines.system import (
     AttentionTime,
     CollectiveTime,
     Compute,
@@ -16,6 +15,7 @@ from broadgauge.specs.system import (
     System,
     Timing,
 )
+from broadgauge.specs.workloads.gpt import GptModel
 
 FLOPS_PER_S = 100e9
 COPY_BYTES_PER_S = 10e9

@@ -31,8 +31,8 @@ from broadgauge.messages.rank import (
 )
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark, NodeCounters, TrialOutcome
-from broadgauge.specs.record import Phase, Status, TrialError
-from broadgauge.specs.tasks import layout_of, task_of
+from broadgauge.specs.records.record import Phase, Status, TrialError
+from broadgauge.specs.workloads.tasks import layout_of, task_of
 
 Counters = Callable[[int], NodeCounters]
 WORKER = (sys.executable, "-m", "broadgauge.probes.worker")

@@ -16,7 +16,7 @@ from tests.merging.outcomes import make_case
 
 from broadgauge.merging.merge import merge
 from broadgauge.specs.launching import NodeCounters
-from broadgauge.specs.workload import CollectiveOp, CollectivesWorkload, GptModel
+from broadgauge.specs.workloads.workload import CollectiveOp, CollectivesWorkload, GptModel
 
 from .harness import Counters, Ranks, made_up_counters
 from .training_launch import Launch

@@ -26,7 +26,7 @@ from broadgauge.probes.calibration.timing import (  # noqa: E402
     timing_of,
 )
 from broadgauge.probes.devices import CpuDevice  # noqa: E402
-from broadgauge.specs.system import Compute  # noqa: E402
+from broadgauge.specs.machines.system import Compute  # noqa: E402
 
 pytestmark = pytest.mark.measuring
 SMALL = Choice(

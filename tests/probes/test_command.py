@@ -16,8 +16,8 @@ from tests.merging.outcomes import make_case
 
 from broadgauge.merging.merge import merge
 from broadgauge.messages.rank import STACKS
-from broadgauge.specs.record import ErrorKind, Status
-from broadgauge.specs.workload import CommandMetric, CommandWorkload
+from broadgauge.specs.records.record import ErrorKind, Status
+from broadgauge.specs.workloads.workload import CommandMetric, CommandWorkload
 
 from .harness import COMMAND_WORKER, Ranks
 

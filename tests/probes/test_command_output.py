@@ -12,7 +12,7 @@ from broadgauge.probes.command_output import (
     LineSplitter,
     SampleReader,
 )
-from broadgauge.specs.workload import CommandMetric
+from broadgauge.specs.workloads.workload import CommandMetric
 
 BY_REGEX = CommandMetric(name="step_s", regex=r"step took ([\d.einfa,+-]+) s")
 BY_KEY = CommandMetric(name="loss", json_key="train.loss")

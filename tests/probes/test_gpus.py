@@ -9,8 +9,8 @@ import pytest
 from tests.merging.outcomes import make_case
 
 from broadgauge.merging.merge import merge
-from broadgauge.specs.record import ErrorKind, Status
-from broadgauge.specs.workload import CollectivesWorkload, GptModel, TrainWorkload
+from broadgauge.specs.records.record import ErrorKind, Status
+from broadgauge.specs.workloads.workload import CollectivesWorkload, GptModel, TrainWorkload
 
 from .harness import Ranks
 

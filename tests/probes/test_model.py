@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 
 from broadgauge.probes.training.model import Gpt  # noqa: E402
 from broadgauge.probes.training.weights import draw_weights  # noqa: E402
-from broadgauge.specs.workload import GptModel  # noqa: E402
+from broadgauge.specs.workloads.workload import GptModel  # noqa: E402
 
 pytestmark = pytest.mark.measuring
 SHAPES = [

@@ -13,12 +13,12 @@ from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 
 from broadgauge.probes.training.model import Gpt  # noqa: E402
-from broadgauge.specs.model_messages import (  # noqa: E402
+from broadgauge.specs.workloads.model_messages import (  # noqa: E402
     ddp_buckets,
     fsdp_units,
     gradient_elements,
 )
-from broadgauge.specs.workload import GptModel, ModelMessages  # noqa: E402
+from broadgauge.specs.workloads.workload import GptModel, ModelMessages  # noqa: E402
 
 pytestmark = pytest.mark.measuring
 SMALL = GptModel(layers=3, hidden=64, heads=2, seq_len=16)

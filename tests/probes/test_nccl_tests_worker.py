@@ -17,10 +17,10 @@ from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.launch_plan import Programs
 from broadgauge.probes.nccl_tests.output import read_text
 from broadgauge.specs.launching import LaunchRequest, TrialRequest
-from broadgauge.specs.op_rows import NcclTestsRow
-from broadgauge.specs.record import ErrorKind, Status
+from broadgauge.specs.records.op_rows import NcclTestsRow
+from broadgauge.specs.records.record import ErrorKind, Status
 from broadgauge.specs.time_limits import TimeLimits
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.workloads.workload import CollectivesWorkload
 
 from .harness import Ranks
 from .nccl_tests_programs import build

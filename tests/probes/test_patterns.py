@@ -10,7 +10,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from broadgauge.probes.collectives import patterns  # noqa: E402
-from broadgauge.specs.workload import CollectiveOp  # noqa: E402
+from broadgauge.specs.workloads.workload import CollectiveOp  # noqa: E402
 
 pytestmark = pytest.mark.measuring
 TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}

@@ -11,7 +11,7 @@ import pytest
 from broadgauge.engine.kinds.training import step_bytes
 from broadgauge.messages.rank import StepsBlock, TrainSummary
 from broadgauge.messages.vocabulary import StepMode
-from broadgauge.specs.workload import GptModel
+from broadgauge.specs.workloads.workload import GptModel
 
 from .harness import Ranks
 from .training_launch import PLANTED, TINY, WORKLOAD, Launch

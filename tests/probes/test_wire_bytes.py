@@ -14,7 +14,7 @@ import pytest
 from tests.bytes_on_wire import assert_explained
 
 from broadgauge.catalog.traffic import gloo_node_bytes, ring_node_bytes
-from broadgauge.specs.model_messages import fsdp_units
+from broadgauge.specs.workloads.model_messages import fsdp_units
 
 from .loopback import MODEL, NUM_STEPS, OPS, SIZES, WAYS
 

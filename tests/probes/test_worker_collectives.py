@@ -10,8 +10,8 @@ import pytest
 from tests.merging.outcomes import make_case
 
 from broadgauge.merging.merge import merge
-from broadgauge.specs.record import ErrorKind, Phase, Status
-from broadgauge.specs.workload import CollectiveOp, CollectivesWorkload
+from broadgauge.specs.records.record import ErrorKind, Phase, Status
+from broadgauge.specs.workloads.workload import CollectiveOp, CollectivesWorkload
 
 from .harness import Ranks
 

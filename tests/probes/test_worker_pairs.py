@@ -8,8 +8,8 @@ import pytest
 from tests.merging.outcomes import make_case
 
 from broadgauge.merging.merge import merge
-from broadgauge.specs.record import ErrorKind, Status
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.records.record import ErrorKind, Status
+from broadgauge.specs.workloads.workload import CollectivesWorkload
 
 from .harness import Ranks
 

@@ -7,8 +7,8 @@ import sys
 import pytest
 from tests.merging.outcomes import make_case
 
-from broadgauge.specs.record import ErrorKind, Status
-from broadgauge.specs.workload import GptModel
+from broadgauge.specs.records.record import ErrorKind, Status
+from broadgauge.specs.workloads.workload import GptModel
 
 from .harness import Ranks
 from .training_launch import PLANTED, WORKLOAD, Launch

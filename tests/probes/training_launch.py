@@ -6,8 +6,8 @@ from tests.merging.outcomes import make_case
 
 from broadgauge.merging.merge import MergedTrial, merge
 from broadgauge.merging.rank_blocks import RankBlocks, read_blocks
-from broadgauge.specs.record import Status
-from broadgauge.specs.workload import GptModel, TrainWorkload
+from broadgauge.specs.records.record import Status
+from broadgauge.specs.workloads.workload import GptModel, TrainWorkload
 
 from .harness import Ranks
 

@@ -14,11 +14,11 @@ from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
-from broadgauge.specs.network import Network, NodePath, SlowPair
-from broadgauge.specs.op_rows import ITERATION_TIMES as TIMES
-from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, MessageRow, NcclTestsRow
+from broadgauge.specs.networks.network import Network, NodePath, SlowPair
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
-from broadgauge.specs.record import (
+from broadgauge.specs.records.op_rows import ITERATION_TIMES as TIMES
+from broadgauge.specs.records.op_rows import AnyOpRow, CollectiveRow, MessageRow, NcclTestsRow
+from broadgauge.specs.records.record import (
     Environment,
     GpuFacts,
     LinkFacts,
@@ -28,7 +28,12 @@ from broadgauge.specs.record import (
     Record,
     Status,
 )
-from broadgauge.specs.workload import CollectivesWorkload, GptModel, TrainWorkload, Workload
+from broadgauge.specs.workloads.workload import (
+    CollectivesWorkload,
+    GptModel,
+    TrainWorkload,
+    Workload,
+)
 
 PATHS = tuple(NodePath(name=name, path=name) for name in ("nvlink", "pcie", "shm", "sockets"))
 ETHERNET = Network(

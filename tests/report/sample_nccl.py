@@ -7,11 +7,18 @@ from broadgauge.platforms.meant_transport import transport_error, transport_find
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
-from broadgauge.specs.nccl import NcclUse, NcclWay
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
-from broadgauge.specs.record import Confidence, Environment, Finding, Record, Severity, Status
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.records.nccl import NcclUse, NcclWay
+from broadgauge.specs.records.record import (
+    Confidence,
+    Environment,
+    Finding,
+    Record,
+    Severity,
+    Status,
+)
+from broadgauge.specs.workloads.workload import CollectivesWorkload
 
 ROCE, ROCE_TOO, NO_GDR, TCP = (
     Network.model_validate({"name": name, "found": {"interface": "eth2", **found}})

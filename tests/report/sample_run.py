@@ -16,11 +16,11 @@ from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
-from broadgauge.specs.network import Network, payload_rate_gbps
-from broadgauge.specs.op_rows import CollectiveRow
+from broadgauge.specs.networks.network import Network, payload_rate_gbps
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
 from broadgauge.specs.platforms import PlatformKind
-from broadgauge.specs.record import (
+from broadgauge.specs.records.op_rows import CollectiveRow
+from broadgauge.specs.records.record import (
     Environment,
     ErrorKind,
     GpuFacts,
@@ -32,7 +32,12 @@ from broadgauge.specs.record import (
     Status,
     TrialError,
 )
-from broadgauge.specs.workload import CollectivesWorkload, GptModel, TrainWorkload, Workload
+from broadgauge.specs.workloads.workload import (
+    CollectivesWorkload,
+    GptModel,
+    TrainWorkload,
+    Workload,
+)
 
 POD = Network(name="pod-like", rate_gbps=0.2, description="slow, as an overlay on a busy host")
 VNIC = Network(name="vnic-like", rate_gbps=1.0)

@@ -10,9 +10,9 @@ from rich.console import Console
 
 from broadgauge.analysis.analyse import analysed
 from broadgauge.analysis.model import AnalysedRun
-from broadgauge.report.export import COST_COLUMNS, to_csv, to_json
-from broadgauge.report.html import render
-from broadgauge.report.terminal import print_closing_table, print_run
+from broadgauge.report.export.run_tables import COST_COLUMNS, to_csv, to_json
+from broadgauge.report.page.html import render
+from broadgauge.report.terminal.printing import print_closing_table, print_run
 from broadgauge.results.cost import cost_of
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.cost import Cost

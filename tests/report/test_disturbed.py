@@ -11,11 +11,11 @@ from broadgauge.advise.findings.shared_cores import foreign_load
 from broadgauge.analysis.analyse import analysed
 from broadgauge.analysis.finding_groups import finding_groups
 from broadgauge.analysis.model import AnalysedRun
-from broadgauge.report import page_details
-from broadgauge.report.html import render
-from broadgauge.report.terminal import print_closing_table, print_run
+from broadgauge.report.page import details
+from broadgauge.report.page.html import render
+from broadgauge.report.terminal.printing import print_closing_table, print_run
 from broadgauge.results.model import RunSummary
-from broadgauge.specs.record import Finding, Record, Severity, Status
+from broadgauge.specs.records.record import Finding, Record, Severity, Status
 
 LINE = (
     "other programs used 73 to 100 % of the cores in 34 of 34 trials: run again on a quiet machine"
@@ -101,7 +101,7 @@ def test_findings_that_differ_in_numbers_are_one(disturbed: RunSummary) -> None:
     assert group.num_trials == 34
     assert len(group.cases) == 7
     assert group.evidence == ()
-    page = page_details.findings(analysed(disturbed).analysis)
+    page = details.findings(analysed(disturbed).analysis)
     assert page.count("other programs used") == 1
     assert page.count("<tr>") == 3, "and that two nodes are slower than one"
     shown = printed(print_run, analysed(disturbed), 100)

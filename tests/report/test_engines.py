@@ -8,8 +8,8 @@ from rich.console import Console
 from tests.advise.test_engines import LARGE, both
 
 from broadgauge.analysis.analyse import analysed
-from broadgauge.report.html import render
-from broadgauge.report.terminal import print_closing_table
+from broadgauge.report.page.html import render
+from broadgauge.report.terminal.printing import print_closing_table
 
 CONFIRMED = "nccl-tests confirms torch: all_reduce"
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from rich.console import Console
 
 from broadgauge.analysis.analyse import analysed
-from broadgauge.report.page_details import environments
-from broadgauge.report.terminal import print_run
+from broadgauge.report.page.details import environments
+from broadgauge.report.terminal.printing import print_run
 from broadgauge.results.model import RunSummary
 
 CLUSTER = {"kubernetes": "v1.34.4", "instance types": "a<b × 2", "GPU driver": None}

@@ -7,13 +7,13 @@ import pytest
 from rich.console import Console
 
 from broadgauge.analysis.analyse import analysed
-from broadgauge.report.failure_words import reasons
-from broadgauge.report.page_top import headline
-from broadgauge.report.rows import table_rows
-from broadgauge.report.terminal import print_closing_table
+from broadgauge.report.page.top import headline
+from broadgauge.report.rows.closing import table_rows
+from broadgauge.report.terminal.printing import print_closing_table
+from broadgauge.report.words.failures import reasons
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
-from broadgauge.specs.record import ErrorKind, Record, Status, TrialError
+from broadgauge.specs.records.record import ErrorKind, Record, Status, TrialError
 
 
 def failing(

@@ -8,18 +8,18 @@ from types import ModuleType
 
 import pytest
 from rich.console import Console
-from tests.report.test_html import read
+from tests.report.page.test_html import read
 
 from broadgauge.advise.ladders.ladder import is_unshaped
 from broadgauge.analysis.analyse import analysed
-from broadgauge.report.export import to_csv, to_json
-from broadgauge.report.html import render
-from broadgauge.report.link_words import line_rate_cell, reference_words
-from broadgauge.report.terminal_run import print_run
+from broadgauge.report.export.run_tables import to_csv, to_json
+from broadgauge.report.page.html import render
+from broadgauge.report.terminal.run import print_run
+from broadgauge.report.words.links import line_rate_cell, reference_words
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.network import Network
-from broadgauge.specs.pod_networks import SecondaryNetwork
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.networks.pod_networks import SecondaryNetwork
 
 ON_HOSTS = (
     Network(name="fabric", found={"interface": ("ib0", "ib1"), "nominal_gbps": 200}),

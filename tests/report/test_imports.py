@@ -10,8 +10,8 @@ import pytest
     ("module", "absent"),
     [
         ("broadgauge.report", ("numpy", "vl_convert", "rich", "torch")),
-        ("broadgauge.report.terminal", ("vl_convert", "torch")),
-        ("broadgauge.report.html", ("vl_convert", "torch")),
+        ("broadgauge.report.terminal.printing", ("vl_convert", "torch")),
+        ("broadgauge.report.page.html", ("vl_convert", "torch")),
         ("broadgauge.results.model", ("numpy",)),
         ("broadgauge.advise.trial_findings", ("numpy",)),
     ],

@@ -13,20 +13,20 @@ import pytest
 from rich.console import Console
 
 from broadgauge.analysis.analyse import analysed
-from broadgauge.report.drawing import Drawing
-from broadgauge.report.export import to_csv, to_json
-from broadgauge.report.html import render
-from broadgauge.report.terminal import print_run
+from broadgauge.report.charts.drawing import Drawing
+from broadgauge.report.export.run_tables import to_csv, to_json
+from broadgauge.report.page.html import render
+from broadgauge.report.terminal.printing import print_run
 from broadgauge.results.comparing.compare_cases import against_reference, compare_runs
 from broadgauge.results.folder.reading import read_plan
 from broadgauge.results.folder.records_file import read_records
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
-from broadgauge.specs.record import Record, Status
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.records.record import Record, Status
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 BLOCKS = 5
 FEW, MANY = 12, 60
@@ -137,9 +137,9 @@ def test_reading_and_summarising_grow_with_the_trials(tmp_path: Path) -> None:
 @pytest.fixture
 def nothing_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Charts are drawn by a program of their own, whose calls are not Python's."""
-    monkeypatch.setattr("broadgauge.report.html.runtime", lambda: None)
+    monkeypatch.setattr("broadgauge.report.page.html.runtime", lambda: None)
     empty = Drawing(wide_svg="", narrow_svg="", vega_json="{}")
-    monkeypatch.setattr("broadgauge.report.page_charts.draw", lambda *_: empty)
+    monkeypatch.setattr("broadgauge.report.page.charts.draw", lambda *_: empty)
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -13,11 +13,11 @@ from rich.console import Console
 
 from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.analysis.analyse import analyse, analysed
-from broadgauge.report.charts_collectives import busbw_chart
-from broadgauge.report.charts_pairs import SLOW_COLOUR, pair_chart
-from broadgauge.report.html import render
-from broadgauge.report.rows import columns, table_rows
-from broadgauge.report.terminal import print_closing_table, print_run
+from broadgauge.report.charts.collectives import busbw_chart
+from broadgauge.report.charts.pairs import SLOW_COLOUR, pair_chart
+from broadgauge.report.page.html import render
+from broadgauge.report.rows.closing import columns, table_rows
+from broadgauge.report.terminal.printing import print_closing_table, print_run
 from broadgauge.results.model import RunSummary
 
 

@@ -11,13 +11,13 @@ from tests.report.sample_nccl import CASES, NO_ADAPTER, USES, nccl_run, use
 
 from broadgauge.analysis.analyse import analysed
 from broadgauge.analysis.model import AnalysedRun, NcclTaken
-from broadgauge.report.export import table_of
-from broadgauge.report.finding_words import cause_words, why_failed
-from broadgauge.report.html import render
-from broadgauge.report.nccl_rows import MOST_RANKS, gpudirect_words, nccl_rows, path_matrices
-from broadgauge.report.terminal import print_run
-from broadgauge.specs.nccl import NcclUse, NcclWay
-from broadgauge.specs.record import Confidence
+from broadgauge.report.export.run_tables import table_of
+from broadgauge.report.page.html import render
+from broadgauge.report.rows.nccl import MOST_RANKS, gpudirect_words, nccl_rows, path_matrices
+from broadgauge.report.terminal.printing import print_run
+from broadgauge.report.words.findings import cause_words, why_failed
+from broadgauge.specs.records.nccl import NcclUse, NcclWay
+from broadgauge.specs.records.record import Confidence
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from rich.console import Console
 
 from broadgauge.analysis.analyse import analysed
 from broadgauge.analysis.model import AnalysedRun, FindingGroup
-from broadgauge.report.terminal import print_run_briefly
+from broadgauge.report.terminal.printing import print_run_briefly
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
-from broadgauge.specs.record import ErrorKind, Record, Severity, Status, TrialError
+from broadgauge.specs.records.record import ErrorKind, Record, Severity, Status, TrialError
 
 SCREEN = 45
 DETAILS = "broadgauge show last --details"

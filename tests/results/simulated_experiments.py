@@ -18,10 +18,10 @@ from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
 from broadgauge.specs.hypothesis import Hypothesis
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import Record, Status
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.records.record import Record, Status
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 LAUNCH_SPREAD_RATIO = 0.02
 STEP_SPREAD_RATIO = 0.05

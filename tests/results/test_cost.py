@@ -10,7 +10,7 @@ from broadgauge.results.model import RunSummary
 from broadgauge.results.price import NO_GPU
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.cost import Cost
-from broadgauge.specs.record import GpuFacts, Status
+from broadgauge.specs.records.record import GpuFacts, Status
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from tests.engine.fake_platform import Moment, Script
 from tests.engine.making import TRAIN, a_plan, run_in
 
 from broadgauge.cli.main import main
-from broadgauge.report.terminal_history import trend
+from broadgauge.report.terminal.history import trend
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.history import find_runs, history, started_unix_s
 from broadgauge.specs.errors import RunFolderError

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from broadgauge.results.network_share import CUT, ShareOfLaunches
 from broadgauge.results.summary import cut_at_whole
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.metrics import is_part
+from broadgauge.specs.workloads.metrics import is_part
 
 steps = st.lists(st.floats(0.01, 10), min_size=3, max_size=8)
 

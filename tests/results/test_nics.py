@@ -5,7 +5,7 @@ from tests.results import simulated_experiments as made
 
 from broadgauge.results.nics import NicBalance, nic_balance
 from broadgauge.results.summary import summarise_case
-from broadgauge.specs.record import NicUse, NodeUse, Record
+from broadgauge.specs.records.record import NicUse, NodeUse, Record
 
 CASE = made.network_case("slow")
 

@@ -9,8 +9,8 @@ from tests.results import simulated_experiments as made
 from broadgauge.results.pair_summaries import PairMatrix, pair_matrix
 from broadgauge.results.summary import summarise_case
 from broadgauge.specs.case import Case
-from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, MessageRow
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.records.op_rows import AnyOpRow, CollectiveRow, MessageRow
+from broadgauge.specs.workloads.workload import CollectivesWorkload
 
 PAIRS = CollectivesWorkload(kind="collectives", name="pairs", pairwise=True)
 

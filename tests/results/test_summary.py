@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_case, summarise_run
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import Network
-from broadgauge.specs.op_rows import CollectiveRow
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
-from broadgauge.specs.record import LinkFacts, Record, Status
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.records.op_rows import CollectiveRow
+from broadgauge.specs.records.record import LinkFacts, Record, Status
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 SLOW = Network(name="slow", rate_gbps=0.2)
 

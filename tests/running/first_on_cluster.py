@@ -16,7 +16,7 @@ from broadgauge.running.first_networks import MAP_FILE
 from broadgauge.running.rendering.experiment import RenderedExperiment, render_experiment
 from broadgauge.running.rendering.pod_attachments import attach_for_run
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.pod_networks import PodNetwork, SecondaryNetwork
+from broadgauge.specs.networks.pod_networks import PodNetwork, SecondaryNetwork
 
 NETWORKS = "k8s.v1.cni.cncf.io"
 

@@ -15,8 +15,8 @@ from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.running.baseline import arms, read_against
 from broadgauge.specs.errors import InputError, RunFolderError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.record import ErrorKind
-from broadgauge.specs.writing import dump_experiment
+from broadgauge.specs.records.record import ErrorKind
+from broadgauge.specs.text.writing import dump_experiment
 
 STARTED_S = 1_700_000_000.0
 

@@ -20,7 +20,7 @@ from broadgauge.manifests.names import JOB, MANAGER, OWNER, RUN
 from broadgauge.platforms.kubernetes.job_place import this_owner
 from broadgauge.running import cleaning
 from broadgauge.running.cleaning import CleaningPlace, Leftover
-from broadgauge.specs.kubernetes import MANAGED_BY
+from broadgauge.specs.kubernetes.settings import MANAGED_BY
 
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -11,7 +11,7 @@ from tests.platforms.planted_nccl import MEMLOCK, Network, nccl_log
 from broadgauge.results.folder.reading import read_run
 from broadgauge.running.diagnosing import DiagnosedFinding, RunDiagnosis, diagnose_run
 from broadgauge.specs.errors import RunFolderError
-from broadgauge.specs.record import NodeUse
+from broadgauge.specs.records.record import NodeUse
 
 
 def a_run(folder: Path) -> Path:

@@ -10,8 +10,8 @@ from broadgauge.engine.plan import make_plan
 from broadgauge.running.ladder import MESSAGE_BYTES, as_ladder, check_nodes
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.reading import read_experiment
-from broadgauge.specs.writing import dump_experiment
+from broadgauge.specs.text.reading import read_experiment
+from broadgauge.specs.text.writing import dump_experiment
 
 FOUND: list[dict[str, Any]] = [
     {"name": "pod", "found": {"interface": "eth0"}},

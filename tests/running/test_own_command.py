@@ -14,7 +14,7 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.launching import LaunchRequest
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.text.reading import read_experiment
 
 EXPERIMENT = """\
 name: own

@@ -12,7 +12,7 @@ from broadgauge.running.experiments import load
 from broadgauge.running.preparing import prepare
 from broadgauge.specs.cost import Cost
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.hosts import Host
+from broadgauge.specs.machines.hosts import Host
 
 
 @pytest.mark.parametrize(

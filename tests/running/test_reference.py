@@ -4,9 +4,9 @@ import pytest
 
 from broadgauge.running.reference import with_reference
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.network import Network
-from broadgauge.specs.reading import read_experiment
-from broadgauge.specs.workload import Workload
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.text.reading import read_experiment
+from broadgauge.specs.workloads.workload import Workload
 
 TEXT = """\
 name: own

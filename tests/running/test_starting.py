@@ -20,7 +20,7 @@ from broadgauge.running.preparing import RunOptions, prepare
 from broadgauge.running.starting import resume, start
 from broadgauge.specs.errors import ExitCode, InputError, PlatformError
 from broadgauge.specs.platforms import PlatformKind
-from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.secrets.values import Secrets
 
 
 def loaded(folder: Path, **changes: Any) -> LoadedExperiment:

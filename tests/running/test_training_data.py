@@ -8,7 +8,7 @@ from tests.merging.outcomes import make_case
 
 from broadgauge.running.what_is_started import check_files
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
+from broadgauge.specs.workloads.workload import HubDataset, JsonLines, TrainWorkload
 
 
 def check(folder, **changes):

@@ -4,7 +4,7 @@ import pytest
 
 from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.text.reading import read_experiment
 
 TEXT = """\
 name: booleans

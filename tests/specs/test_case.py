@@ -1,10 +1,10 @@
-"""Proves specs/case.py and the formulas of specs/network.py and specs/workload.py."""
+"""Proves specs/case.py and the formulas of networks and workloads."""
 
 import pytest
 
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import Network, payload_rate_gbps
-from broadgauge.specs.workload import GptModel, TrainWorkload
+from broadgauge.specs.networks.network import Network, payload_rate_gbps
+from broadgauge.specs.workloads.workload import GptModel, TrainWorkload
 
 
 def make_case(**changes: object) -> Case:

@@ -7,9 +7,9 @@ from pydantic import TypeAdapter
 
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import LaunchRequest
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.time_limits import TimeLimits
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 
 def test_a_request_survives_the_way_to_another_machine() -> None:

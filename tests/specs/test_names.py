@@ -9,7 +9,7 @@ import typing
 import pydantic
 
 import broadgauge
-from broadgauge.specs.metrics import REGISTRY, unit_of
+from broadgauge.specs.workloads.metrics import REGISTRY, unit_of
 
 PURE = (
     "messages",
@@ -42,7 +42,7 @@ UNITLESS = {
 OF_ANY_UNIT = (
     "broadgauge.results.statistics",
     "broadgauge.results.student",
-    "broadgauge.report.points",
+    "broadgauge.report.charts.points",
     "broadgauge.catalog.articles",
 )
 """They compute with or draw samples of any quantity; whoever calls them knows the unit. The

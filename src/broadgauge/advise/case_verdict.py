@@ -4,8 +4,8 @@ from broadgauge.advise.kinds.registry import in_advise
 from broadgauge.advise.verdicts.imported_verdict import verdict_of_imported
 from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary, RunSummary
-from broadgauge.specs.failures import is_alike
-from broadgauge.specs.record import Status
+from broadgauge.specs.records.failures import is_alike
+from broadgauge.specs.records.record import Status
 
 
 def verdict(summary: CaseSummary, run: RunSummary) -> Verdict:

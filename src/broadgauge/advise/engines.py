@@ -15,8 +15,8 @@ from broadgauge.results.comparing.compare_cases import compare_in_blocks
 from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.op_rows import MessageRow, OpRow
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.op_rows import MessageRow, OpRow
+from broadgauge.specs.records.record import Record
 from broadgauge.specs.units import show_size
 
 Key = tuple[str, str, int]

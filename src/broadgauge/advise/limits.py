@@ -5,7 +5,7 @@ and advise/pairs/ for findings; advise/engines.py.
 """
 
 from broadgauge.specs.case import Case
-from broadgauge.specs.record import NodeUse, Record
+from broadgauge.specs.records.record import NodeUse, Record
 
 NETWORK_SHARE = 0.3
 """Of a step: the 30 % rule. A network of infinite speed makes a step 1 / (1 - share) times as fast,

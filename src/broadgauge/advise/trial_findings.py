@@ -26,8 +26,8 @@ from broadgauge.advise.limits import (
     kernel_ratio,
 )
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import Network
-from broadgauge.specs.record import Finding, NodeUse, Record, Severity, Status
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.records.record import Finding, NodeUse, Record, Severity, Status
 from broadgauge.specs.units import show_rate, show_ratio
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from broadgauge.analysis.model import FindingGroup
 from broadgauge.results.model import RunSummary
-from broadgauge.specs.record import Finding
+from broadgauge.specs.records.record import Finding
 
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
 """`91.4` of `91.4 % of node 0's cores`; none of `mlx5_0` or `1x2`."""

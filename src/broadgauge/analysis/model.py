@@ -18,8 +18,8 @@ from broadgauge.specs.base import StoredModel
 from broadgauge.specs.case import Arm
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
-from broadgauge.specs.nccl import NcclUse
-from broadgauge.specs.record import Confidence, Severity
+from broadgauge.specs.records.nccl import NcclUse
+from broadgauge.specs.records.record import Confidence, Severity
 
 ANALYSIS_VERSION = 9
 """Changes with every rule, threshold or sentence that changes what is said of the same records, so

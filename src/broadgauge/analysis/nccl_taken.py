@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from broadgauge.analysis.model import NcclTaken
-from broadgauge.specs.nccl import NcclUse
-from broadgauge.specs.record import Record, Status
+from broadgauge.specs.records.nccl import NcclUse
+from broadgauge.specs.records.record import Record, Status
 
 _GPUDIRECT = {True: "on", False: "off"}
 _COMPARED: tuple[tuple[str, Callable[[NcclUse], object]], ...] = (

@@ -12,7 +12,7 @@ from broadgauge.results.run_path import RUNS_FOLDER
 from broadgauge.running.calibration.checks import check_replaceable, device_asked
 from broadgauge.running.calibration.measuring import CalibrationObserver
 from broadgauge.running.calibration.measuring import calibrate as measure
-from broadgauge.specs.system import System
+from broadgauge.specs.machines.system import System
 
 
 def calibrate(

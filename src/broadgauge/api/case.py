@@ -10,8 +10,8 @@ from broadgauge.results.model import CaseSummary
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.metrics import unit_of
-from broadgauge.specs.record import Record, Status
+from broadgauge.specs.records.record import Record, Status
+from broadgauge.specs.workloads.metrics import unit_of
 
 SELECTING = ("workload", "network", "shape", "arm", "backend", "platform")
 

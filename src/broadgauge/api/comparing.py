@@ -12,12 +12,12 @@ from rich.console import Console
 from broadgauge.api.asking import ratio, run_of
 from broadgauge.api.display import Displayed, listed, plain_text
 from broadgauge.api.table import Table, table_of_rows
-from broadgauge.report.gate_words import GATE_HEAD, gate_cells, gate_sentences
-from broadgauge.report.link_words import reference_words
-from broadgauge.report.markup import Html, join, table, tag
-from broadgauge.report.quantities import interval, show, title_of
-from broadgauge.report.terminal import print_gate, print_runs_compared
-from broadgauge.report.terminal_compare import compared_name, finding, print_rows
+from broadgauge.report.page.markup import Html, join, table, tag
+from broadgauge.report.terminal.compare import compared_name, finding, print_rows
+from broadgauge.report.terminal.printing import print_gate, print_runs_compared
+from broadgauge.report.words.gate import GATE_HEAD, gate_cells, gate_sentences
+from broadgauge.report.words.links import reference_words
+from broadgauge.report.words.quantities import interval, show, title_of
 from broadgauge.results.comparing.arms import arms_compared, of_arm
 from broadgauge.results.comparing.compare_cases import (
     against_reference,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 from rich.console import Console
 
-from broadgauge.report.markup import Html, join, tag
+from broadgauge.report.page.markup import Html, join, tag
 
 TEXT_COLUMNS = 100
 """Of the text beside the HTML: a notebook has no terminal's width."""

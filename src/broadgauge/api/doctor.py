@@ -13,16 +13,16 @@ from broadgauge.doctor.answer import Subject
 from broadgauge.doctor.diagnosis import Known, diagnose, exit_code_of, known_of, read_job
 from broadgauge.doctor.host.findings import host_findings
 from broadgauge.doctor.host.reading import read_hardware
-from broadgauge.report.doctor_json import doctor_document, run_diagnosis_document
-from broadgauge.report.terminal_diagnosis import print_diagnosis
-from broadgauge.report.terminal_doctor import counted, print_findings
-from broadgauge.report.terminal_doctor_host import print_host
-from broadgauge.report.terminal_run_diagnosis import print_run_diagnosis
+from broadgauge.report.doctor.as_json import doctor_document, run_diagnosis_document
+from broadgauge.report.doctor.diagnosis import print_diagnosis
+from broadgauge.report.doctor.host import print_host
+from broadgauge.report.doctor.run_diagnosis import print_run_diagnosis
+from broadgauge.report.doctor.terminal import counted, print_findings
 from broadgauge.results.run_path import RUNS_FOLDER
 from broadgauge.running.diagnosing import RunDiagnosis, diagnose_run
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.record import Finding
+from broadgauge.specs.records.record import Finding
 
 if TYPE_CHECKING:
     from rich.console import Console

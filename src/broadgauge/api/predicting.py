@@ -28,10 +28,11 @@ from broadgauge.api.display import Displayed, listed, plain_text
 from broadgauge.api.table import Table, table_of_rows
 from broadgauge.catalog.catalog import Catalog
 from broadgauge.predict.prediction import Prediction
-from broadgauge.report.html_predict import HEAD, table_row, training_table
-from broadgauge.report.markup import Html, join, table, tag
-from broadgauge.report.predict_data import flat, to_json
-from broadgauge.report.predict_words import (
+from broadgauge.report.page.markup import Html, join, table, tag
+from broadgauge.report.predict.data import flat, to_json
+from broadgauge.report.predict.page import HEAD, table_row, training_table
+from broadgauge.report.predict.terminal import print_answers
+from broadgauge.report.predict.words import (
     NEAREST_WORDS,
     common_words,
     fitting_first,
@@ -39,7 +40,6 @@ from broadgauge.report.predict_words import (
     limits,
     with_nearest,
 )
-from broadgauge.report.terminal_predict import print_answers
 from broadgauge.running.predicting import PAYS_RATIO, Question, reply_to
 from broadgauge.specs.cost import MOST_USD_PER_HOUR
 from broadgauge.specs.errors import InputError
@@ -126,7 +126,7 @@ class Predictions(Displayed, Sequence[Prediction]):
 
     def write_html(self, path: PathLike) -> Path:
         """The page with plots that `predict --html` writes. Raises RunFolderError."""
-        from broadgauge.report.html_predict import render
+        from broadgauge.report.predict.page import render
         from broadgauge.results.folder import disk
 
         reply, target = self._reply, Path(path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from broadgauge.engine.events import PlanGrown, RecordWritten, RunStarted
 from broadgauge.engine.run_result import RunResult
-from broadgauge.report.progress_lines import ProgressLines
+from broadgauge.report.lines.progress import ProgressLines
 from broadgauge.running.events import FolderOpened, RunEvent
 
 

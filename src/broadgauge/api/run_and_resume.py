@@ -20,7 +20,7 @@ from broadgauge.running.reference import with_reference
 from broadgauge.running.starting import FinishedRun, start
 from broadgauge.running.starting import resume as resume_run
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.workload import Engine
+from broadgauge.specs.workloads.workload import Engine
 
 ExperimentLike = str | os.PathLike[str] | Mapping[str, object]
 """A file, the name of an example, or what would stand in the file."""
@@ -129,7 +129,7 @@ def override_texts(overrides: Mapping[str, object]) -> Iterator[str]:
 
 def as_yaml(experiment: Mapping[str, object]) -> str:
     """A line a key, so that a problem's place says more than line 1. Raises InputError."""
-    from broadgauge.specs.writing import dump_data
+    from broadgauge.specs.text.writing import dump_data
 
     return dump_data(json.loads(_json(experiment, "the experiment")))
 

@@ -21,9 +21,9 @@ from broadgauge.api.stored_run import Run, open_at
 from broadgauge.api.table import Table, table_of_rows
 from broadgauge.platforms.machine import read_machine
 from broadgauge.predict.system.file import read_system
-from broadgauge.report.ladder_json import ladder_json
-from broadgauge.report.markup import Html
-from broadgauge.report.terminal_sensitivity import print_ladders
+from broadgauge.report.page.markup import Html
+from broadgauge.report.predict.ladder_json import ladder_json
+from broadgauge.report.predict.sensitivity import print_ladders
 from broadgauge.results.run_path import (
     LAST,
     RUNS_FOLDER,

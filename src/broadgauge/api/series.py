@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broadgauge.api.table import Table
-from broadgauge.report.export import LABEL_COLUMNS
+from broadgauge.report.export.run_tables import LABEL_COLUMNS
 from broadgauge.results.folder.series import read_series
 from broadgauge.results.model import RunSummary
 from broadgauge.results.tables import Cell, CellKind, ExportColumn, ExportTable
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 
 def series_table(run: RunSummary, name: str) -> Table:

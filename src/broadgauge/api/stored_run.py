@@ -14,12 +14,12 @@ from broadgauge.api.asking import path_or_none, run_of, text
 from broadgauge.api.case import Case, errors_of, estimate_rows, select_case
 from broadgauge.api.display import Displayed, listed, plain_text
 from broadgauge.api.table import Table, table_of_rows
-from broadgauge.report.export import table_of
-from broadgauge.report.markup import Html, join, tag
-from broadgauge.report.page_top import closing_table, disturbed, header_facts, headline
-from broadgauge.report.rows import table_rows
-from broadgauge.report.terminal_closing import print_closing_table
-from broadgauge.report.words import lasting
+from broadgauge.report.export.run_tables import table_of
+from broadgauge.report.page.markup import Html, join, tag
+from broadgauge.report.page.top import closing_table, disturbed, header_facts, headline
+from broadgauge.report.rows.closing import table_rows
+from broadgauge.report.terminal.closing import print_closing_table
+from broadgauge.report.words.printable import lasting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -153,7 +153,7 @@ class Run(Displayed):
 
     def to_json(self) -> str:
         """All that the folder says, as `export --format json` writes it."""
-        from broadgauge.report.export import to_json
+        from broadgauge.report.export.run_tables import to_json
 
         return to_json(self._analysed)
 
@@ -162,7 +162,7 @@ class Run(Displayed):
 
         Returns where it is. Raises RunFolderError where that can't be written.
         """
-        from broadgauge.report.html import write_report
+        from broadgauge.report.page.html import write_report
 
         return write_report(self._analysed, path_or_none("path", path))
 

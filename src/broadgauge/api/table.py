@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from broadgauge.api.asking import text
 from broadgauge.api.display import Displayed
-from broadgauge.report.markup import Html, join, table, tag
+from broadgauge.report.page.markup import Html, join, table, tag
 from broadgauge.results.tables import Cell, CellKind, ExportColumn, ExportTable
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
@@ -92,7 +92,7 @@ class Table(Displayed):
 
         Raises InputError where pyarrow is not installed.
         """
-        from broadgauge.report.parquet import arrow_table
+        from broadgauge.report.export.parquet import arrow_table
 
         return arrow_table(self.cells, self.name)
 

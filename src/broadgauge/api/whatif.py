@@ -24,8 +24,8 @@ from broadgauge.predict.system.file import read_system
 from broadgauge.predict.whatif.asked_changes import AskedChanges, changes_of, notes_of
 from broadgauge.predict.whatif.changes import WhatIf
 from broadgauge.predict.whatif.whatif import what_if
-from broadgauge.report.markup import Html
-from broadgauge.report.terminal_whatif import print_whatif, whatif_document
+from broadgauge.report.page.markup import Html
+from broadgauge.report.predict.whatif import print_whatif, whatif_document
 from broadgauge.results.run_path import RUNS_FOLDER, read_summary
 
 

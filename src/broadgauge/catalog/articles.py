@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from broadgauge.catalog.loading import shipped_text
-from broadgauge.specs.yaml_source import parse_yaml
+from broadgauge.specs.text.yaml_source import parse_yaml
 
 
 class _Part(BaseModel):

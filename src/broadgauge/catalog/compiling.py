@@ -12,7 +12,7 @@ from broadgauge.catalog.loading import (
     digest,
     shipped_text,
 )
-from broadgauge.specs.yaml_source import parse_yaml
+from broadgauge.specs.text.yaml_source import parse_yaml
 
 
 def compiled_text(kind: str) -> str:

@@ -9,15 +9,15 @@ from pydantic import Field, StringConstraints
 from broadgauge.catalog.entries import Entry, Part, find_entry
 from broadgauge.catalog.loading import shipped_entries
 from broadgauge.messages.vocabulary import Transport
-from broadgauge.specs.kubernetes_names import (
+from broadgauge.specs.kubernetes.names import (
     ImageName,
     LabelKey,
     LabelName,
     MountPath,
     ResourceName,
 )
-from broadgauge.specs.pod_networks import SecondaryKind
-from broadgauge.specs.variables import VARIABLE_PATTERN
+from broadgauge.specs.networks.pod_networks import SecondaryKind
+from broadgauge.specs.secrets.variables import VARIABLE_PATTERN
 
 VariableName = Annotated[str, StringConstraints(pattern=VARIABLE_PATTERN)]
 Capability = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z_]*$")]

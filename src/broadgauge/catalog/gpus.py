@@ -11,7 +11,7 @@ from pydantic import Field
 from broadgauge.catalog.constants import known_constants
 from broadgauge.catalog.entries import DATE_PATTERN, Entry, Part, find_entry, is_alike
 from broadgauge.catalog.loading import shipped_entries
-from broadgauge.specs.gpt import DataType
+from broadgauge.specs.workloads.gpt import DataType
 
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
 Nvidia = Literal["pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"]

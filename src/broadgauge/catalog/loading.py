@@ -55,7 +55,7 @@ def shipped_data(kind: str) -> list[dict[str, Any]]:
         copy = json.loads(compiled.read_text(encoding="utf-8"))
         if copy["sha256"] == digest(text):
             return list(copy["entries"])
-    from broadgauge.specs.yaml_source import parse_yaml  # a fifth of a second, rarely needed
+    from broadgauge.specs.text.yaml_source import parse_yaml  # a fifth of a second, rarely needed
 
     return list(parse_yaml(text, f"{kind}.yaml").data[kind])
 

@@ -12,7 +12,7 @@ from broadgauge.catalog.loading import shipped_data, shipped_entries
 from broadgauge.messages.vocabulary import Transport
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.transports import RDMA
+from broadgauge.specs.networks.transports import RDMA
 
 _WRITTEN = re.compile(r"(?P<transport>[a-z][a-z-]*?)-(?P<rate>\d+(\.\d+)?)(?P<unit>g|t)(bit|bps)?")
 _TIMES = re.compile(r"(?P<name>.+?)-?[*x×]-?(?P<nics>\d+)")

@@ -6,8 +6,8 @@ from importlib import resources
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from broadgauge.catalog.gpus import find_gpu
-from broadgauge.specs.network import PathKind
-from broadgauge.specs.yaml_source import parse_yaml
+from broadgauge.specs.networks.network import PathKind
+from broadgauge.specs.text.yaml_source import parse_yaml
 
 
 class _Entry(BaseModel):

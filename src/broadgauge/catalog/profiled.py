@@ -1,11 +1,11 @@
 """What of a network in pods does its fabric's profile say, which the experiment does not?"""
 
 from broadgauge.catalog.fabrics import FabricProfile, find_fabric
-from broadgauge.specs.attachment_rules import DEFINED_HERE, missing_address
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.network import Network
-from broadgauge.specs.pod_networks import SecondaryNetwork
-from broadgauge.specs.transports import RDMA
+from broadgauge.specs.networks.attachment_rules import DEFINED_HERE, missing_address
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.networks.pod_networks import SecondaryNetwork
+from broadgauge.specs.networks.transports import RDMA
 
 _ANY_SOURCE = ("whereabouts", "nv-ipam", "static")
 """Give a pod an address that is not its node's."""

@@ -20,9 +20,9 @@ from broadgauge.catalog.networks import (
 from broadgauge.catalog.nodes import NodeEntry, PriceEntry
 from broadgauge.catalog.references import BusbwFigure, StorageEntry
 from broadgauge.specs.base import did_you_mean
-from broadgauge.specs.document import Document, KeyPath
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
-from broadgauge.specs.plain_messages import value_problem
+from broadgauge.specs.text.document import Document, KeyPath
+from broadgauge.specs.text.plain_messages import value_problem
 
 MODELS: dict[str, type[Entry]] = {
     "gpus": Gpu,
@@ -60,7 +60,9 @@ class Read:
 
 def read_entries(text: str, filename: str) -> tuple[Read, ...]:
     """Every entry of a file that has the lists of the shipped ones. Raises ExperimentError."""
-    from broadgauge.specs.yaml_source import parse_yaml  # a fifth of a second, for users' files
+    from broadgauge.specs.text.yaml_source import (
+        parse_yaml,  # a fifth of a second, for users' files
+    )
 
     document = parse_yaml(text, filename)
     problems = list(_problems_of_form(document))

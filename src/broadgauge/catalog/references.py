@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from broadgauge.catalog.entries import Entry
 from broadgauge.catalog.loading import shipped_entries
-from broadgauge.specs.workload import CollectiveOp
+from broadgauge.specs.workloads.workload import CollectiveOp
 
 
 class BusbwFigure(Entry):

@@ -9,7 +9,7 @@ from broadgauge.results.run_path import RUN_HELP
 
 if TYPE_CHECKING:
     from broadgauge.catalog.article_rows import ListedArticle
-    from broadgauge.report.article_columns import YourRun
+    from broadgauge.report.articles.columns import YourRun
 
 COPIES = {"002": "000"}
 """A translation, and of what."""
@@ -54,9 +54,9 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.predict.articles.answers import answered_claims
     from broadgauge.predict.articles.scores import article_scores
     from broadgauge.predict.articles.tables import article_tables
-    from broadgauge.report.article_columns import ArticleView
-    from broadgauge.report.article_json import article_json
-    from broadgauge.report.terminal_article import print_article
+    from broadgauge.report.articles.as_json import article_json
+    from broadgauge.report.articles.columns import ArticleView
+    from broadgauge.report.articles.terminal import print_article
 
     if options.article is None:
         return _list(options)
@@ -81,8 +81,8 @@ def handle(options: argparse.Namespace) -> int:
 def _list(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
-    from broadgauge.report.article_json import article_list_json
-    from broadgauge.report.terminal_article import print_article_list
+    from broadgauge.report.articles.as_json import article_list_json
+    from broadgauge.report.articles.terminal import print_article_list
 
     if options.json:
         write(article_list_json())
@@ -138,7 +138,7 @@ def _newest(runs_folder: Path, labels: set[str]) -> list[Path]:
 
 def _your_run(folder: Path) -> "YourRun":
     from broadgauge.analysis.store import read_analysed
-    from broadgauge.report.article_columns import YourRun
+    from broadgauge.report.articles.columns import YourRun
 
     analysis = read_analysed(folder).analysis
     return YourRun(

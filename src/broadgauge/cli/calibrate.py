@@ -54,8 +54,8 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.engine.interrupts import Interrupts, signals_to
     from broadgauge.platforms.machine import read_machine
     from broadgauge.predict.system.file import dump_system
-    from broadgauge.report.opening import machine_lines
-    from broadgauge.report.terminal_system import print_system
+    from broadgauge.report.lines.opening import machine_lines
+    from broadgauge.report.predict.system import print_system
     from broadgauge.running.calibration.checks import check_replaceable, device_asked
     from broadgauge.running.calibration.measuring import CalibrationObserver, calibrate
     from broadgauge.specs.errors import InputError
@@ -92,7 +92,7 @@ def _check(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import write
     from broadgauge.predict.runs.check import check_run
     from broadgauge.predict.system.file import read_system
-    from broadgauge.report.terminal_system_check import check_document, print_check
+    from broadgauge.report.predict.system_check import check_document, print_check
     from broadgauge.results.run_path import read_summary, run_path
 
     run = read_summary(run_path(options.check, options.runs_folder))

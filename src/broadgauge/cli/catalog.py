@@ -87,7 +87,7 @@ def handle(options: argparse.Namespace) -> int:
 
 def _overview(catalog: "Catalog", *, as_json: bool) -> None:
     from broadgauge.cli.console import results_console
-    from broadgauge.report.terminal_catalog import KINDS, print_overview
+    from broadgauge.report.terminal.catalog import KINDS, print_overview
 
     if as_json:
         _write_json({"kinds": {kind: len(catalog.entries(kind)) for kind in KINDS}})
@@ -98,7 +98,7 @@ def _overview(catalog: "Catalog", *, as_json: bool) -> None:
 
 def _list(kind: str | None, catalog: "Catalog", *, as_json: bool) -> None:
     from broadgauge.cli.console import results_console
-    from broadgauge.report.terminal_catalog import KINDS, print_kind, print_replaced
+    from broadgauge.report.terminal.catalog import KINDS, print_kind, print_replaced
     from broadgauge.specs.base import did_you_mean
     from broadgauge.specs.errors import InputError
 
@@ -119,7 +119,7 @@ def _list(kind: str | None, catalog: "Catalog", *, as_json: bool) -> None:
 
 def _show(name: str, catalog: "Catalog", *, as_json: bool) -> None:
     from broadgauge.cli.console import results_console
-    from broadgauge.report.terminal_catalog import print_entry, print_replaced
+    from broadgauge.report.terminal.catalog import print_entry, print_replaced
 
     found = catalog.named(name) or (("networks", _network(name, catalog)),)
     if as_json:
@@ -135,7 +135,7 @@ def _show(name: str, catalog: "Catalog", *, as_json: bool) -> None:
 def _network(name: str, catalog: "Catalog") -> "Entry":
     """A network that is written, not named. Raises InputError with the nearest name of any kind."""
     from broadgauge.catalog.networks import parse_network
-    from broadgauge.report.terminal_catalog import KINDS
+    from broadgauge.report.terminal.catalog import KINDS
     from broadgauge.specs.base import did_you_mean
     from broadgauge.specs.errors import InputError
 

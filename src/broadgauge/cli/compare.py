@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
 @no_collections()
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
-    from broadgauge.report.terminal import print_gate, print_runs_compared
+    from broadgauge.report.terminal.printing import print_gate, print_runs_compared
     from broadgauge.results.comparing.compare_cases import compare_runs
     from broadgauge.results.comparing.gate import gate_across_runs, parse_limit
     from broadgauge.results.comparing.run_matching import check_any
@@ -60,10 +60,13 @@ def handle(options: argparse.Namespace) -> int:
 def _compare_within(run: "RunSummary", limit_ratio: float | None) -> int:
     """Its arms, then its networks. Returns the gate's exit code."""
     from broadgauge.cli.console import results_console
-    from broadgauge.report.link_words import reference_words
-    from broadgauge.report.terminal import print_networks_compared, print_platforms_compared
-    from broadgauge.report.terminal_tables import sentence
-    from broadgauge.report.words import lasting
+    from broadgauge.report.terminal.printing import (
+        print_networks_compared,
+        print_platforms_compared,
+    )
+    from broadgauge.report.terminal.tables import sentence
+    from broadgauge.report.words.links import reference_words
+    from broadgauge.report.words.printable import lasting
     from broadgauge.results.comparing.arms import of_arm
     from broadgauge.results.comparing.compare_cases import against_reference, between_platforms
     from broadgauge.results.comparing.gate import gate
@@ -99,7 +102,7 @@ def show_arms(run: "RunSummary", console: "Console", gate: "Gate | None") -> int
 
     Without a gate, how they compare.
     """
-    from broadgauge.report.terminal import print_arms_compared, print_gate
+    from broadgauge.report.terminal.printing import print_arms_compared, print_gate
     from broadgauge.results.comparing.arms import arms_compared
 
     if run.plan.baseline is None:

@@ -132,10 +132,10 @@ def _tell_of_run(options: argparse.Namespace, host: "HardwareFacts | None") -> i
     from broadgauge.cli.console import results_console
     from broadgauge.doctor.diagnosis import exit_code_of
     from broadgauge.doctor.host.findings import host_findings
-    from broadgauge.report.doctor_json import run_diagnosis_document
-    from broadgauge.report.terminal_doctor import print_findings
-    from broadgauge.report.terminal_doctor_host import print_host
-    from broadgauge.report.terminal_run_diagnosis import print_run_diagnosis
+    from broadgauge.report.doctor.as_json import run_diagnosis_document
+    from broadgauge.report.doctor.host import print_host
+    from broadgauge.report.doctor.run_diagnosis import print_run_diagnosis
+    from broadgauge.report.doctor.terminal import print_findings
     from broadgauge.results.run_path import run_path
     from broadgauge.running.diagnosing import diagnose_run
 
@@ -156,8 +156,8 @@ def _tell_of_logs(options: argparse.Namespace, host: "HardwareFacts | None") -> 
     from broadgauge.cli.console import results_console
     from broadgauge.doctor.answer import Subject
     from broadgauge.doctor.diagnosis import diagnose, known_of, read_job
-    from broadgauge.report.doctor_json import doctor_document
-    from broadgauge.report.terminal_diagnosis import print_diagnosis
+    from broadgauge.report.doctor.as_json import doctor_document
+    from broadgauge.report.doctor.diagnosis import print_diagnosis
 
     known = known_of(
         busbw=options.busbw, gpu=options.gpu, nic_rate=options.nic_rate, named="--{}".format

@@ -56,8 +56,8 @@ def handle(options: argparse.Namespace) -> int:
 def _exported(options: argparse.Namespace) -> str | bytes:
     """The run's table, or all of it as JSON. Raises InputError."""
     from broadgauge.analysis.store import read_analysed
-    from broadgauge.report.export import to_csv, to_json
-    from broadgauge.report.parquet import to_parquet
+    from broadgauge.report.export.parquet import to_parquet
+    from broadgauge.report.export.run_tables import to_csv, to_json
     from broadgauge.results.run_path import run_path
     from broadgauge.specs.errors import InputError
 
@@ -79,8 +79,8 @@ def _exported(options: argparse.Namespace) -> str | bytes:
 def _described(options: argparse.Namespace) -> str | None:
     """The dictionary of columns. None: it was printed, for people. Raises InputError."""
     from broadgauge.cli.console import results_console
-    from broadgauge.report import column_meanings
-    from broadgauge.report.terminal_tables import print_table
+    from broadgauge.report.export import column_meanings
+    from broadgauge.report.terminal.tables import print_table
     from broadgauge.specs.errors import InputError
 
     match options.format:

@@ -36,7 +36,7 @@ def handle(options: argparse.Namespace) -> int:
 
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
-    from broadgauge.report.terminal_history import print_experiments, print_history
+    from broadgauge.report.terminal.history import print_experiments, print_history
     from broadgauge.results.history import find_runs, history
     from broadgauge.specs.base import did_you_mean
     from broadgauge.specs.errors import InputError, RunFolderError

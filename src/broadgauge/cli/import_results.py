@@ -60,7 +60,7 @@ def add_parser(subparsers: Any) -> None:
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.importing.measured import ShapeGiven
     from broadgauge.importing.run import ImportRequest, import_files
-    from broadgauge.specs.imported import IMPORTED
+    from broadgauge.specs.records.imported import IMPORTED
 
     request = ImportRequest(
         files=tuple(options.files),
@@ -122,7 +122,7 @@ def _show(finished: "FinishedImport") -> None:
     from broadgauge.analysis.store import read_analysed
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import say
-    from broadgauge.report.terminal import print_closing_table
+    from broadgauge.report.terminal.printing import print_closing_table
 
     for note in finished.notes:
         say(f"note       {note}")

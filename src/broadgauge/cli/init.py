@@ -96,7 +96,7 @@ def _check_together(options: argparse.Namespace) -> None:
 def _of_own_command(options: argparse.Namespace) -> int:
     from broadgauge.platforms.machine import read_machine
     from broadgauge.running.first_experiment import first_experiment
-    from broadgauge.specs.reading import read_experiment
+    from broadgauge.specs.text.reading import read_experiment
 
     text = first_experiment(read_machine(), _own_entry(options))
     name = "experiment.yaml" if options.file == STDOUT else options.file
@@ -125,7 +125,7 @@ def _from_cluster(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import say, say_facts
     from broadgauge.platforms.kubernetes.extra import check_extra
     from broadgauge.specs.errors import InputError
-    from broadgauge.specs.kubernetes_names import LabelName, is_name
+    from broadgauge.specs.kubernetes.names import LabelName, is_name
 
     check_extra()
     from broadgauge.platforms.kubernetes.api import Api

@@ -67,10 +67,10 @@ def _handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.output import say, write, write_file
     from broadgauge.cli.predict_flags import read_properties, read_ratio
     from broadgauge.predict.answering.answers import MOST_OVER
-    from broadgauge.report.predict_data import MOST_FITTED, to_csv, to_json
-    from broadgauge.report.terminal_advice import print_recommendations
-    from broadgauge.report.terminal_explain import print_explanations
-    from broadgauge.report.terminal_predict import print_answers
+    from broadgauge.report.predict.advice import print_recommendations
+    from broadgauge.report.predict.data import MOST_FITTED, to_csv, to_json
+    from broadgauge.report.predict.explain import print_explanations
+    from broadgauge.report.predict.terminal import print_answers
     from broadgauge.running.predicting import Question, reply_to
     from broadgauge.specs.errors import InputError
 
@@ -98,7 +98,7 @@ def _handle(options: argparse.Namespace) -> int:
     if options.trace is not None:
         _write_trace(options.trace, reply)
     if options.html is not None:
-        from broadgauge.report.html_predict import render
+        from broadgauge.report.predict.page import render
 
         write_file(options.html, render(answers, assumed, notes, found))
     if options.json:

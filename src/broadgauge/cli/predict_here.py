@@ -20,7 +20,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.cli.predict_flags import FLAGS
     from broadgauge.predict.system.experiment_here import steps_here
     from broadgauge.predict.system.file import read_system
-    from broadgauge.report.terminal_here import here_json, print_here
+    from broadgauge.report.predict.here import here_json, print_here
     from broadgauge.running.experiments import load
     from broadgauge.specs.errors import InputError
 

@@ -11,7 +11,7 @@ from broadgauge.engine.events import (
     RecordWritten,
     RunStarted,
 )
-from broadgauge.report.progress_lines import ProgressLines
+from broadgauge.report.lines.progress import ProgressLines
 from broadgauge.running.events import FolderOpened, RunEvent
 from broadgauge.specs.units import show_time
 

@@ -55,7 +55,7 @@ def handle(options: argparse.Namespace) -> int:
     """Results to stdout or files; what is to be known of them to stderr."""
     from broadgauge.cli.output import say, say_facts, write
     from broadgauge.manifests.files import to_yaml
-    from broadgauge.report.rendered import rendered_lines
+    from broadgauge.report.lines.rendered import rendered_lines
     from broadgauge.running.experiments import load
     from broadgauge.running.rendering.experiment import ON_KUBERNETES, render_experiment
     from broadgauge.running.rendering.rights import rights_of

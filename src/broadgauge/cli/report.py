@@ -27,7 +27,7 @@ def add_parser(subparsers: Any) -> None:
 def handle(options: argparse.Namespace) -> int:
     from broadgauge.analysis.store import read_analysed
     from broadgauge.cli.output import say, write_file
-    from broadgauge.report.html import render, write_report
+    from broadgauge.report.page.html import render, write_report
     from broadgauge.results.run_path import run_path
 
     analysed = read_analysed(run_path(options.run), read_cost(options))

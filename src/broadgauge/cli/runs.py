@@ -53,7 +53,7 @@ def _list(options: argparse.Namespace) -> int:
 
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
-    from broadgauge.report.terminal_run_list import print_run_list
+    from broadgauge.report.terminal.run_list import print_run_list
     from broadgauge.results.run_list import list_runs
     from broadgauge.specs.errors import RunFolderError
 

@@ -18,7 +18,7 @@ def handle(options: argparse.Namespace) -> int:
     import json
 
     from broadgauge.cli.output import write
-    from broadgauge.specs.schema import experiment_schema
+    from broadgauge.specs.text.schema import experiment_schema
 
     assert options.command == "schema"
     write(json.dumps(experiment_schema(), indent=2) + "\n")

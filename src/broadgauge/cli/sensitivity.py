@@ -156,7 +156,7 @@ def _show(folder: Path, options: argparse.Namespace) -> None:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
     from broadgauge.predict.system.file import read_system
-    from broadgauge.report.terminal_sensitivity import print_ladders
+    from broadgauge.report.predict.sensitivity import print_ladders
     from broadgauge.results.run_path import read_summary
     from broadgauge.specs.errors import InputError
 
@@ -206,7 +206,7 @@ def _within_ratio(text: str) -> float:
 def _json(run: "RunSummary", found: "Sequence[Ladder]") -> str:
     import json
 
-    from broadgauge.report.ladder_json import ladder_json
+    from broadgauge.report.predict.ladder_json import ladder_json
 
     document = {
         "format": "broadgauge sensitivity",

@@ -39,7 +39,7 @@ def handle(options: argparse.Namespace) -> int:
     from broadgauge.analysis.store import analysis_json, read_analysed
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import details_command, write
-    from broadgauge.report.terminal import print_run, print_run_briefly, print_title
+    from broadgauge.report.terminal.printing import print_run, print_run_briefly, print_title
     from broadgauge.results.run_path import run_path
 
     analysed = read_analysed(run_path(options.run), read_cost(options))

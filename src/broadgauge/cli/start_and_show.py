@@ -12,7 +12,7 @@ from broadgauge.cli.output import details_command, program, say, write
 from broadgauge.cli.progress import LiveLine, PlainLines
 from broadgauge.engine.events import Noted, PhaseBegan
 from broadgauge.engine.interrupts import Interrupt, Interrupts, signals_to
-from broadgauge.report.opening import schedule_lines
+from broadgauge.report.lines.opening import schedule_lines
 from broadgauge.results.run_path import run_path
 from broadgauge.running.dry_run import DryRun, dry_run
 from broadgauge.running.events import RunEvent, RunObserver
@@ -21,7 +21,7 @@ from broadgauge.running.preparing import RunOptions, prepare
 from broadgauge.specs.errors import ExitCode, InputError, TooFewGpusError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.platforms import ON_OTHER_MACHINES
-from broadgauge.specs.workload import Engine
+from broadgauge.specs.workloads.workload import Engine
 
 if TYPE_CHECKING:  # a dry run starts without what merges, judges and stores
     from broadgauge.running.starting import FinishedRun
@@ -161,8 +161,8 @@ def show_finished(run: "FinishedRun") -> int:
     # Here, so that a plan, which shows nothing of this, starts without numpy.
     from broadgauge.analysis.store import read_analysed
     from broadgauge.cli.compare import show_arms
-    from broadgauge.report.html import write_report
-    from broadgauge.report.terminal import print_run_briefly
+    from broadgauge.report.page.html import write_report
+    from broadgauge.report.terminal.printing import print_run_briefly
     from broadgauge.results.comparing.arms import of_arm
 
     gate_code = 0

@@ -96,8 +96,8 @@ def handle(options: argparse.Namespace) -> int:
 def _show(validation: "Validation", peers: "list[PeerSheet]", options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
-    from broadgauge.report.terminal_validation import print_validation
-    from broadgauge.report.validation_json import validation_json
+    from broadgauge.report.validation.as_json import validation_json
+    from broadgauge.report.validation.terminal import print_validation
 
     if options.json:
         write(validation_json(validation, peers))
@@ -111,7 +111,7 @@ def _page(table: "MeasuredTable", peers: dict[str, dict[str, float]]) -> int:
     from broadgauge.cli.output import write
     from broadgauge.predict.articles.scores import article_scores
     from broadgauge.predict.scoring.validation import validate
-    from broadgauge.report.validation_page import calibrated_sheets, validation_page
+    from broadgauge.report.validation.page import calibrated_sheets, validation_page
 
     sheets = calibrated_sheets(table, validate(table))
     write(validation_page(table, sheets, peers, article_scores()).markdown)
@@ -122,8 +122,8 @@ def _articles(options: argparse.Namespace) -> int:
     from broadgauge.cli.console import results_console
     from broadgauge.cli.output import write
     from broadgauge.predict.articles.scores import article_scores
-    from broadgauge.report.terminal_articles import print_articles
-    from broadgauge.report.validation_json import articles_json
+    from broadgauge.report.validation.as_json import articles_json
+    from broadgauge.report.validation.terminal_articles import print_articles
 
     if options.calibrate != "none" or options.peer:
         raise InputError(

@@ -62,7 +62,7 @@ def handle(options: argparse.Namespace) -> int:
         notes_of,
     )
     from broadgauge.predict.whatif.whatif import what_if
-    from broadgauge.report.terminal_whatif import print_whatif, whatif_document
+    from broadgauge.report.predict.whatif import print_whatif, whatif_document
     from broadgauge.results.run_path import read_summary, run_path
 
     catalog = load_catalog(options.catalog)

@@ -28,7 +28,7 @@ from broadgauge.doctor.measured import measured_findings
 from broadgauge.doctor.situation import situation_of
 from broadgauge.messages.hardware import HardwareFacts
 from broadgauge.specs.errors import ExitCode, InputError
-from broadgauge.specs.record import Finding, Severity
+from broadgauge.specs.records.record import Finding, Severity
 from broadgauge.specs.units import parse_rate_gbps
 
 _MOST_BUSBW = 1e6

@@ -13,7 +13,7 @@ from broadgauge.catalog.paths import Expectation, expect_path
 from broadgauge.catalog.references import BusbwFigure, known_busbw
 from broadgauge.doctor.log.gdr_state import GdrState
 from broadgauge.doctor.situation import Situation
-from broadgauge.specs.transports import NAMES, RDMA
+from broadgauge.specs.networks.transports import NAMES, RDMA
 from broadgauge.specs.units import show_bandwidth, show_rate
 
 RDMA_FROM_BYTES = 2**30

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from broadgauge.specs.record import Finding, Record, Severity, Status
+from broadgauge.specs.records.record import Finding, Record, Severity, Status
 
 RULE = "trials-failed"
 _FAILED = {Status.FAILED: "failed", Status.TIMEOUT: "timed out"}

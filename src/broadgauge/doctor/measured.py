@@ -7,7 +7,7 @@ from functools import partial
 from broadgauge.doctor.expectation import BandwidthExpectation
 from broadgauge.doctor.log.conclusions.conclusion import quoted
 from broadgauge.doctor.log.facts import LogReading, Measured
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.specs.units import show_bandwidth, show_size
 
 EXPLAINED_FROM_BYTES = 16 * 2**20

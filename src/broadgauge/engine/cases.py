@@ -10,8 +10,8 @@ from broadgauge.engine.shapes import ResolvedCluster, Shape
 from broadgauge.specs.case import Backend, Case
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.network import AnyNetwork, Network, NodePath
-from broadgauge.specs.workload import Workload
+from broadgauge.specs.networks.network import AnyNetwork, Network, NodePath
+from broadgauge.specs.workloads.workload import Workload
 
 
 def expand_cases(

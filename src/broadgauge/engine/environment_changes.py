@@ -8,10 +8,10 @@ that may grow counts the blocks that it may grow to.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from broadgauge.specs.cluster_words import fact_title
+from broadgauge.specs.machines.cluster_words import fact_title
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import PlatformKind
-from broadgauge.specs.record import Environment, NodeFacts, Record
+from broadgauge.specs.records.record import Environment, NodeFacts, Record
 
 _OF_THE_CASE = {"variables", "gpus", "nodes"}
 """Differs between cases of one run (a smaller world uses fewer GPUs); the rest does not."""

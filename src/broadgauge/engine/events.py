@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import ShownPhase
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

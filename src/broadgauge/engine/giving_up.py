@@ -7,8 +7,8 @@ the machine did, such as ranks that did not come up or a disk that is full.
 
 from collections.abc import Sequence
 
-from broadgauge.specs.failures import NOT_AGAIN, is_alike
-from broadgauge.specs.record import ErrorKind, Record, Status, TrialError
+from broadgauge.specs.records.failures import NOT_AGAIN, is_alike
+from broadgauge.specs.records.record import ErrorKind, Record, Status, TrialError
 
 _BY_ITSELF = (ErrorKind.CRASHED, ErrorKind.HUNG, ErrorKind.KILLED, ErrorKind.REFUSED)
 

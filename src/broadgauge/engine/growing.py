@@ -19,7 +19,7 @@ from broadgauge.engine.schedule import (
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.plan import Plan, PlanGrowth
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 MOST_BLOCKS = 1_000_000
 """Of a plan that may grow: a launch's id has six digits for its block."""

@@ -6,8 +6,8 @@ and figures are ours and stay as they are.
 
 from broadgauge.engine.ports import Mask
 from broadgauge.specs.errors import LaunchError
-from broadgauge.specs.nccl import NcclUse
-from broadgauge.specs.record import Environment, Finding, PathFacts, Record, TrialError
+from broadgauge.specs.records.nccl import NcclUse
+from broadgauge.specs.records.record import Environment, Finding, PathFacts, Record, TrialError
 
 
 def masked_record(record: Record, mask: Mask) -> Record:

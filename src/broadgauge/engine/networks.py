@@ -6,7 +6,7 @@ from broadgauge.catalog.profiled import with_profile
 from broadgauge.engine.shapes import ResolvedCluster
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.network import AnyNetwork, Network, NodePath
+from broadgauge.specs.networks.network import AnyNetwork, Network, NodePath
 from broadgauge.specs.platforms import PlatformKind
 
 _NO_FACE: dict[PlatformKind, str] = {

@@ -21,13 +21,13 @@ from broadgauge.engine.schedule import (
 )
 from broadgauge.engine.shapes import resolve_cluster
 from broadgauge.specs.case import Case
-from broadgauge.specs.cluster import Cluster
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.machines.cluster import Cluster
 from broadgauge.specs.plan import BaselineRun, Plan
 from broadgauge.specs.platforms import Devices, PlatformKind
-from broadgauge.specs.training_config import TrainingConfig
 from broadgauge.specs.units import show_time
+from broadgauge.specs.workloads.training_config import TrainingConfig
 
 DevicesByPlatform = Mapping[PlatformKind, Devices]
 MOST_TRIALS = 100_000

@@ -16,7 +16,7 @@ from broadgauge.messages.rank import Artifact
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import Environment, Finding, Measurement, Record, TrialError
+from broadgauge.specs.records.record import Environment, Finding, Measurement, Record, TrialError
 
 Series = Mapping[str, Sequence[float | None] | Sequence[Sequence[float]]]
 """Name → one value a step or iteration (None where there is none), or rows of them."""

@@ -59,7 +59,7 @@ from broadgauge.specs.launching import (
     TrialRequest,
 )
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
-from broadgauge.specs.record import Record, Status, TrialError
+from broadgauge.specs.records.record import Record, Status, TrialError
 
 MOST_LOST_LIVES = 3
 """In a row, of one planned launch; then its other trials are given up, not waited for."""

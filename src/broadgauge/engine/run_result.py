@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from broadgauge.specs.errors import ExitCode
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import Record, Status
+from broadgauge.specs.records.record import Record, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

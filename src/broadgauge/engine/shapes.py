@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from broadgauge.specs.case import Backend, Device
-from broadgauge.specs.cluster import MAX_RANKS_PER_NODE, Cluster, split_shape
 from broadgauge.specs.errors import InputError, TooFewGpusError
+from broadgauge.specs.machines.cluster import MAX_RANKS_PER_NODE, Cluster, split_shape
 from broadgauge.specs.platforms import Devices, PlatformKind
 
 

@@ -6,8 +6,8 @@ guesses, and nothing but waiting rests on them.
 
 from broadgauge.catalog.traffic import gloo_node_bytes, ring_node_bytes
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import Network
-from broadgauge.specs.workload import CollectiveOp
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.workloads.workload import CollectiveOp
 
 PROCESS_GROUP_S = {"gloo": 0.3, "nccl": 2.0}
 LATENCY_S = {"gloo": 5e-4, "nccl": 5e-5}

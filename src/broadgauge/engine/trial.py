@@ -11,7 +11,7 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
-from broadgauge.specs.record import (
+from broadgauge.specs.records.record import (
     ErrorKind,
     Measurement,
     Phase,

@@ -16,7 +16,7 @@ from broadgauge.importing.measured import (
     measured_command,
 )
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.record import ErrorKind, TrialError
+from broadgauge.specs.records.record import ErrorKind, TrialError
 
 _GBYTE = 1e-9
 _NS = 1e-9

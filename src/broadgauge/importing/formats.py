@@ -13,7 +13,7 @@ from broadgauge.importing.json_values import JsonDocument, begins_object, read_d
 from broadgauge.importing.measured import FileMeasured, ImportedMeasurement, ShapeGiven
 from broadgauge.importing.source import SourceFile
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.imported import ImportedProgram
+from broadgauge.specs.records.imported import ImportedProgram
 
 _KEYS: tuple[tuple[ImportedProgram, tuple[str, ...]], ...] = (
     ("fio", ("fio version", "jobs")),

@@ -15,7 +15,7 @@ from broadgauge.importing.measured import (
     measured_command,
 )
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.record import ErrorKind, TrialError
+from broadgauge.specs.records.record import ErrorKind, TrialError
 from broadgauge.specs.units import show_size
 
 _GBPS = 1e-9

@@ -12,8 +12,8 @@ from broadgauge.doctor.measured import BusbwWords, judge_measured
 from broadgauge.doctor.situation import Situation, situation_of, with_usual_path
 from broadgauge.importing.measured import ImportedMeasurement
 from broadgauge.importing.source import SourceFile, without_secrets
-from broadgauge.specs.network import PathKind
-from broadgauge.specs.record import Finding
+from broadgauge.specs.networks.network import PathKind
+from broadgauge.specs.records.record import Finding
 
 _OF_RINGS = ("all_reduce", "all_gather", "reduce_scatter")
 """Whose busbw is what crosses the NICs."""

@@ -10,13 +10,13 @@ from broadgauge.merging.definitions import algbw_gbyte_per_s, busbw_gbyte_per_s
 from broadgauge.merging.metrics import MeasurementBuilder
 from broadgauge.messages.vocabulary import CollectiveOp
 from broadgauge.specs.case import Case
-from broadgauge.specs.cluster import MAX_RANKS_PER_NODE
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.imported import Imported, ImportedProgram
-from broadgauge.specs.op_rows import NcclTestsRow
-from broadgauge.specs.record import ErrorKind, Measurement, Phase, TrialError
+from broadgauge.specs.machines.cluster import MAX_RANKS_PER_NODE
+from broadgauge.specs.records.imported import Imported, ImportedProgram
+from broadgauge.specs.records.op_rows import NcclTestsRow
+from broadgauge.specs.records.record import ErrorKind, Measurement, Phase, TrialError
 from broadgauge.specs.units import show_size
-from broadgauge.specs.workload import CollectivesWorkload, CommandMetric, CommandWorkload
+from broadgauge.specs.workloads.workload import CollectivesWorkload, CommandMetric, CommandWorkload
 
 _NO_NAME = re.compile(r"[^a-z0-9._-]+")
 _MOST_BYTES = 2**40

@@ -24,9 +24,9 @@ from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.run_path import RUNS_FOLDER
 from broadgauge.specs.base import NAME_PATTERN
 from broadgauge.specs.errors import ExitCode, InputError
-from broadgauge.specs.imported import IMPORTED, NO_LABEL, ImportedProgram
 from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
-from broadgauge.specs.record import (
+from broadgauge.specs.records.imported import IMPORTED, NO_LABEL, ImportedProgram
+from broadgauge.specs.records.record import (
     Environment,
     Finding,
     GpuFacts,
@@ -34,7 +34,7 @@ from broadgauge.specs.record import (
     Severity,
     Status,
 )
-from broadgauge.specs.writing import dump_data
+from broadgauge.specs.text.writing import dump_data
 
 MOST_MEASUREMENTS = 10_000
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9_.-]+")

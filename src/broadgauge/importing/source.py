@@ -9,7 +9,7 @@ from pathlib import Path
 
 from broadgauge.doctor.log.files import READ_ERRORS, STDIN, open_sources
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
+from broadgauge.specs.secrets.names import MASK, is_secret, without_credentials
 from broadgauge.specs.units import show_size
 
 MOST_BYTES = 512 * 2**20

@@ -10,7 +10,7 @@ from broadgauge.manifests.fabric_parts import GKE_INTERFACE
 from broadgauge.manifests.job import JobPods
 from broadgauge.messages.asked_network import AskedAttachment, AskedNetwork, Library
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 
 
 def asked_network(job: JobPods, case: Case) -> AskedNetwork | None:

@@ -17,7 +17,7 @@ from broadgauge.manifests.definitions import Interface
 from broadgauge.manifests.interfaces import Attachments
 from broadgauge.manifests.shared_adapters import PER_CASE
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.ipam import has_addresses, overlap
+from broadgauge.specs.networks.ipam import has_addresses, overlap
 
 _ONE_SUBNET = "and a pod would have two interfaces in one subnet: the kernel sends by either"
 _MOST_NAMED = 4

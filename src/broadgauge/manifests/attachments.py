@@ -18,7 +18,7 @@ from broadgauge.manifests.fabric_parts import device_annotations, gke_annotation
 from broadgauge.manifests.files import ManifestFile
 from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.specs.ipam import usable
+from broadgauge.specs.networks.ipam import usable
 
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 RESOURCE_NAME = "k8s.v1.cni.cncf.io/resourceName"

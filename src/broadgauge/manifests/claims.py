@@ -4,7 +4,7 @@ from broadgauge.manifests import names
 from broadgauge.manifests.files import ManifestFile
 from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.specs.pod_volumes import Volume
+from broadgauge.specs.kubernetes.pod_volumes import Volume
 
 
 def claims_file(job: JobPods) -> ManifestFile | None:

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Any
 
-from broadgauge.specs.attachment_rules import MODES
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.ipam import Ipam, overlap
-from broadgauge.specs.pod_networks import SecondaryNetwork
+from broadgauge.specs.networks.attachment_rules import MODES
+from broadgauge.specs.networks.ipam import Ipam, overlap
+from broadgauge.specs.networks.pod_networks import SecondaryNetwork
 
 VERSION = "0.3.1"
 """Every cluster's Multus and plugins know it; 1.0.0 adds nothing to what is used here."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from broadgauge.manifests.cni import CniConfig
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.pod_networks import SecondaryNetwork
+from broadgauge.specs.networks.pod_networks import SecondaryNetwork
 
 _MOST_STEM_CHARACTERS = 200
 

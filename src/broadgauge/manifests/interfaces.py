@@ -16,8 +16,8 @@ from broadgauge.manifests.definitions import Definitions, Interface, PodNic
 from broadgauge.manifests.fabric_parts import GKE_INTERFACE
 from broadgauge.manifests.shared_adapters import refuse_mixed_adapters
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.network import Network
-from broadgauge.specs.pod_networks import POD_INTERFACE, SecondaryNetwork
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.networks.pod_networks import POD_INTERFACE, SecondaryNetwork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from broadgauge.manifests.interfaces import Attachments
 from broadgauge.manifests.memory_need import MemoryNeed
 from broadgauge.manifests.prepared import Preparation
 from broadgauge.specs.case import Case
-from broadgauge.specs.kubernetes import JobKind, Kubernetes, SecretRef
-from broadgauge.specs.pod_volumes import Volume
+from broadgauge.specs.kubernetes.pod_volumes import Volume
+from broadgauge.specs.kubernetes.settings import JobKind, Kubernetes, SecretRef
 
 SHM_PER_RANK_BYTES = 1 << 30
 

@@ -8,7 +8,7 @@ from broadgauge.manifests.pod_template import ContentsOf
 from broadgauge.manifests.pytorch_job import pytorch_job
 from broadgauge.manifests.train_job import train_job
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.specs.kubernetes import JobKind
+from broadgauge.specs.kubernetes.settings import JobKind
 
 _OBJECTS: dict[JobKind, Callable[[JobPods, ContentsOf], tuple[Manifest, ...]]] = {
     "job": indexed_job,

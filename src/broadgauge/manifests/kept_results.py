@@ -12,7 +12,7 @@ from broadgauge.manifests.pod_template import SAYS_WHY, container
 from broadgauge.manifests.run_job import RunJob
 from broadgauge.manifests.volumes import mounted_claim, mounted_program, results_folder
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.specs.kubernetes import NO_SIDECAR
+from broadgauge.specs.kubernetes.settings import NO_SIDECAR
 
 READER = "results"
 """The name of its container, whose log is heard as a leader's."""

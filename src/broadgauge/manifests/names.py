@@ -5,7 +5,7 @@ from typing import Protocol, assert_never
 
 from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.specs.kubernetes import MANAGED_BY, OUR_DOMAIN
+from broadgauge.specs.kubernetes.settings import MANAGED_BY, OUR_DOMAIN
 
 MANAGER = "broadgauge"
 EXPERIMENT = f"{OUR_DOMAIN}/experiment"

@@ -6,7 +6,7 @@ from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.network_needs import network_notes
 from broadgauge.manifests.prepared import filled_volume
 from broadgauge.manifests.resources import CPUS_PER_GPU_RANK
-from broadgauge.specs.kubernetes import ANY_IMAGE
+from broadgauge.specs.kubernetes.settings import ANY_IMAGE
 from broadgauge.wording.amounts import show_size
 
 _SCRIPTS = (".py", ".sh", ".bash")

@@ -1,6 +1,6 @@
 """May this stand in a manifest? Who reads the namespace's jobs and ConfigMaps reads what is in it.
 
-Values of secret variables never come here (specs/taking_secrets.py): this is for a secret that
+Values of secret variables never come here (specs/secrets/taking.py): this is for a secret that
 stands where none belongs, in a word of a command, in another variable, in a file that is sent.
 """
 
@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.secret_names import is_secret, url_secrets
-from broadgauge.specs.token_forms import holds_token
+from broadgauge.specs.secrets.names import is_secret, url_secrets
+from broadgauge.specs.secrets.token_forms import holds_token
 
 TO_A_SECRET = "`kubernetes: {secrets: {HF_TOKEN: {secret: NAME, key: KEY}}}`"
 HINT = f"put it into a Secret: {TO_A_SECRET} gives ranks a variable, which the script reads"

@@ -6,7 +6,7 @@ from broadgauge.manifests.fabric_parts import pod_resources
 from broadgauge.manifests.interfaces import Attachments
 from broadgauge.manifests.patch_operations import ADAPTERS
 from broadgauge.manifests.patching import AddedNetwork, JobPatch
-from broadgauge.specs.transports import BY_VERBS, RDMA
+from broadgauge.specs.networks.transports import BY_VERBS, RDMA
 
 
 def needs_of(attachments: Attachments) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any
 from broadgauge.manifests.job_parts import escaped
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.variables import holds_secret
+from broadgauge.specs.secrets.variables import holds_secret
 
 _LONGEST_SHOWN = 40
 """Characters of a library's setting."""

@@ -7,7 +7,7 @@ from broadgauge.manifests.expansion import not_expanded
 from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.volumes import SCRATCH
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.specs.kubernetes import SecretRef, Toleration
+from broadgauge.specs.kubernetes.settings import SecretRef, Toleration
 
 OF_ANY_USER = {
     "HOME": SCRATCH,

@@ -13,7 +13,7 @@ from broadgauge.manifests.resources import resources
 from broadgauge.manifests.volumes import PROGRAM, mounted_for_addresses
 from broadgauge.manifests.waiting import waiting_containers
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.specs.kubernetes import NO_SIDECAR
+from broadgauge.specs.kubernetes.settings import NO_SIDECAR
 
 _NO_MESH = {NO_SIDECAR: "false"}
 """A mesh's proxy would stand between the ranks, and outlive them. Source: Istio, "Installing the

@@ -24,8 +24,8 @@ from broadgauge.manifests.resources import cpu_quantity
 from broadgauge.manifests.volumes import PROGRAM, SCRATCH, mounted_claim
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.messages.prepare_order import VARIABLE
-from broadgauge.specs.kubernetes import NO_SIDECAR
-from broadgauge.specs.pod_prepare import PodPrepare
+from broadgauge.specs.kubernetes.pod_prepare import PodPrepare
+from broadgauge.specs.kubernetes.settings import NO_SIDECAR
 
 FOLDER = "35-prepare"
 _TRIES = 6

@@ -14,9 +14,9 @@ from typing import Any
 
 from broadgauge.messages.codec import encode
 from broadgauge.messages.prepare_order import CommandOrder, FetchedKind, FetchOrder, PrepareOrder
-from broadgauge.specs.kubernetes import Kubernetes
-from broadgauge.specs.pod_prepare import FOLDER, FetchedSource, PodPrepare
-from broadgauge.specs.pod_volumes import OURS, Volume
+from broadgauge.specs.kubernetes.pod_prepare import FOLDER, FetchedSource, PodPrepare
+from broadgauge.specs.kubernetes.pod_volumes import OURS, Volume
+from broadgauge.specs.kubernetes.settings import Kubernetes
 
 PREPARE_FILES = f"{OURS}/files"
 """In the pod that prepares: the user's files that its command needs."""

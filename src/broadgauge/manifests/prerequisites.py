@@ -5,8 +5,8 @@ from typing import assert_never
 
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.network_needs import network_prerequisites
-from broadgauge.specs.kubernetes import JobKind, Kubernetes
-from broadgauge.specs.pod_prepare import PodPrepare
+from broadgauge.specs.kubernetes.pod_prepare import PodPrepare
+from broadgauge.specs.kubernetes.settings import JobKind, Kubernetes
 
 
 def prerequisites(jobs: Sequence[PodJob]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from broadgauge.manifests.notes import notes_on
 from broadgauge.manifests.prepare import prepare_file
 from broadgauge.manifests.prerequisites import prerequisites
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.specs.kubernetes import JobKind
+from broadgauge.specs.kubernetes.settings import JobKind
 
 MOST_ANNOTATION_BYTES = 262_144
 """`kubectl apply` keeps an object's last form in an annotation of it. Source: Kubernetes,

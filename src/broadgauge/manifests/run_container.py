@@ -29,7 +29,7 @@ from broadgauge.messages.pod_start import (
     POD_NAME_VARIABLE,
     TOKEN_VARIABLE,
 )
-from broadgauge.specs.kubernetes import SecretRef
+from broadgauge.specs.kubernetes.settings import SecretRef
 
 LEADER = "leader"
 """The name of its container."""

@@ -27,9 +27,9 @@ from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.messages.asked_network import AskedNetwork
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.kubernetes import JobKind
-from broadgauge.specs.secrets import SecretText, SecretTexts
-from broadgauge.specs.token_forms import holds_token
+from broadgauge.specs.kubernetes.settings import JobKind
+from broadgauge.specs.secrets.token_forms import holds_token
+from broadgauge.specs.secrets.values import SecretText, SecretTexts
 from broadgauge.wording.amounts import show_size
 
 MOST_ORDERS_BYTES = MOST_BYTES - (64 << 10)

@@ -5,7 +5,7 @@ Source: Kubernetes, "Pod Security Standards", Restricted; OpenShift, the SCC `re
 
 from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.specs.kubernetes import Kubernetes
+from broadgauge.specs.kubernetes.settings import Kubernetes
 
 
 def of_pod(job: JobPods) -> Manifest:

@@ -7,8 +7,8 @@ as many as one network asks for are there for all.
 from collections.abc import Sequence
 
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.network import Network
-from broadgauge.specs.pod_networks import SecondaryNetwork
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.networks.pod_networks import SecondaryNetwork
 
 PER_CASE = "`kubernetes.allocation: per_case`: each case's pods have its own network only"
 """What helps where networks can't be in the same pods."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from broadgauge.manifests.nothing_secret import refuse_secret_files, refuse_token
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.kubernetes import Kubernetes
+from broadgauge.specs.kubernetes.settings import Kubernetes
 from broadgauge.wording.amounts import show_size
 
 MOST_BYTES = 1024 * 1024

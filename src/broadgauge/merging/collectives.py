@@ -27,11 +27,17 @@ from broadgauge.merging.rank_blocks import RankBlocks, same_of_all_ranks
 from broadgauge.messages.rank import BARRIER, CollectiveBlock
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
-from broadgauge.specs.op_rows import AnyOpRow, CollectiveRow, MessageRow, NcclTestsRow, OpRow
-from broadgauge.specs.pair_rates import largest_of_pairs
-from broadgauge.specs.record import ErrorKind, NodeUse, Phase, TrialError
+from broadgauge.specs.records.op_rows import (
+    AnyOpRow,
+    CollectiveRow,
+    MessageRow,
+    NcclTestsRow,
+    OpRow,
+)
+from broadgauge.specs.records.pair_rates import largest_of_pairs
+from broadgauge.specs.records.record import ErrorKind, NodeUse, Phase, TrialError
 from broadgauge.specs.units import show_size
-from broadgauge.specs.workload import CollectiveOp
+from broadgauge.specs.workloads.workload import CollectiveOp
 
 ONE_MEAN = "nccl-tests gives a mean of calls that overlap, which is no latency"
 SameBlock = tuple[CollectiveBlock, ...]

@@ -15,8 +15,8 @@ from broadgauge.merging.rank_blocks import RankBlocks
 from broadgauge.messages.rank import COUNTED_STEPS, CommandSamples
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
-from broadgauge.specs.record import ErrorKind, Phase, TrialError
-from broadgauge.specs.workload import CommandWorkload
+from broadgauge.specs.records.record import ErrorKind, Phase, TrialError
+from broadgauge.specs.workloads.workload import CommandWorkload
 
 FEWEST_STEPS = 8
 """Between two readings: each comes up to a tenth of a second after the line that asks for it, so

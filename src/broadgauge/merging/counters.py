@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from broadgauge.messages.counters import NicCounters, NodeCounters
 from broadgauge.messages.vocabulary import UNDER_READ_RATIO, CounterKind
 from broadgauge.specs.launching import Mark
-from broadgauge.specs.record import NicUse, NodeUse
+from broadgauge.specs.records.record import NicUse, NodeUse
 
 Traffic = tuple[tuple[int, int], ...]
 """By node: bytes sent, bytes received."""

@@ -5,7 +5,7 @@ probes/collectives/sizes.py.
 """
 
 from broadgauge.catalog.busbw import bus_factor
-from broadgauge.specs.workload import CollectiveOp
+from broadgauge.specs.workloads.workload import CollectiveOp
 
 
 def algbw_gbyte_per_s(size_bytes: float, time_s: float) -> float:

@@ -15,8 +15,8 @@ from broadgauge.merging.rank_blocks import read_blocks
 from broadgauge.merging.training import merge_training
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import TrialOutcome
-from broadgauge.specs.record import Measurement, TrialError
-from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
+from broadgauge.specs.records.record import Measurement, TrialError
+from broadgauge.specs.workloads.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
 
 SeriesValues = tuple[float | None, ...] | tuple[tuple[float, ...], ...]
 """One value a step (None: a loss that is not finite), or rows."""

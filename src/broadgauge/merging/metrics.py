@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from broadgauge.merging.counters import MarkedInterval, nodes_use, total_of
 from broadgauge.specs.case import Case
-from broadgauge.specs.op_rows import AnyOpRow
-from broadgauge.specs.record import Measurement, NodeUse, TrialError
+from broadgauge.specs.records.op_rows import AnyOpRow
+from broadgauge.specs.records.record import Measurement, NodeUse, TrialError
 
 NO_CORES = "the kernel does not show the nodes' cores (/proc/stat), as under lxcfs"
 ONE_RANK = "one rank: no communication"

@@ -9,8 +9,8 @@ import statistics
 
 from broadgauge.merging.metrics import MeasurementBuilder, put_link, why_no_traffic
 from broadgauge.specs.case import Case
-from broadgauge.specs.op_rows import AnyOpRow, MessageRow
-from broadgauge.specs.pair_rates import largest_of_pairs, pair_rate_gbyte_per_s
+from broadgauge.specs.records.op_rows import AnyOpRow, MessageRow
+from broadgauge.specs.records.pair_rates import largest_of_pairs, pair_rate_gbyte_per_s
 
 TWO_ENDS = "two ends only: no other pairs to compare with"
 

@@ -28,8 +28,8 @@ from broadgauge.messages.rank import StepCollective, StepsBlock, TrainSummary
 from broadgauge.messages.vocabulary import StepMode
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
-from broadgauge.specs.record import ErrorKind, Phase, TrialError
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.records.record import ErrorKind, Phase, TrialError
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 CHECKSUM_TOLERANCE = 1e-7
 """Relative; ranks that trained together differ by nothing, ranks that did not by far more."""

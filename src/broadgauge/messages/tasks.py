@@ -1,7 +1,8 @@
 """What is a rank told to measure? A task of its kind, with nothing left to choose.
 
-The leader makes it from a case (specs/tasks.py): neither agents nor ranks read experiments. Paths
-are of the machine that the rank runs on; relative ones start at its working folder.
+The leader makes it from a case (specs/workloads/tasks.py): neither agents nor ranks read
+experiments. Paths are of the machine that the rank runs on; relative ones start at its
+working folder.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What have the platforms of this machine for ranks to run on?"""
 
-from broadgauge.specs.machine import MachineFacts
+from broadgauge.specs.machines.machine import MachineFacts
 from broadgauge.specs.platforms import Devices, PythonWithoutTorch
 
 THIS_MACHINE = "this machine"

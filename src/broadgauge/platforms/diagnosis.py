@@ -26,7 +26,7 @@ from broadgauge.messages.rank import STACKS
 from broadgauge.messages.stacks import RankStack
 from broadgauge.platforms.hang import HangCause, cause_of_hang, stacks_in_logs
 from broadgauge.platforms.log_tail import last_lines, tail
-from broadgauge.specs.record import ErrorKind, Phase, Status, TrialError
+from broadgauge.specs.records.record import ErrorKind, Phase, Status, TrialError
 from broadgauge.wording.lost_peer import sees_only_a_peer
 
 _NOTHING_BUT_AN_END = re.compile(r"the command ended (with exit code|by signal) \d+")

@@ -25,8 +25,8 @@ from broadgauge.platforms.supervised import CheckResult, CheckTrial, SupervisedL
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError
 from broadgauge.specs.launching import LaunchRequest, TrialProgress
-from broadgauge.specs.record import ErrorKind, TrialError
-from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.records.record import ErrorKind, TrialError
+from broadgauge.specs.secrets.values import Secrets
 
 
 class EmulatedPlatform:

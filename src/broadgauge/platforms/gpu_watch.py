@@ -12,7 +12,7 @@ from typing import Any
 
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.nvlink import sent_and_received_bytes
-from broadgauge.specs.record import GpuUse
+from broadgauge.specs.records.record import GpuUse
 
 EVERY_S = 0.2
 _IDLE = 0x1

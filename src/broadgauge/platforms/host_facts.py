@@ -11,7 +11,7 @@ from typing import Any
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.gpu_watch import gpu_handle, open_nvml, text_of
 from broadgauge.platforms.machine import installed_version, memory_bytes, read_nics
-from broadgauge.specs.record import Environment, GpuFacts
+from broadgauge.specs.records.record import Environment, GpuFacts
 
 _GIT_LIMIT_S = waiting_limit_s(5.0)
 

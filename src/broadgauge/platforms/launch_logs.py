@@ -15,8 +15,8 @@ from broadgauge.platforms.meant_transport import (
     transport_finding,
 )
 from broadgauge.specs.case import Case
-from broadgauge.specs.nccl import NcclUse
-from broadgauge.specs.record import Finding, TrialError
+from broadgauge.specs.records.nccl import NcclUse
+from broadgauge.specs.records.record import Finding, TrialError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,9 +32,9 @@ from broadgauge.platforms.rank_environment import (
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import LaunchRequest
-from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.secrets.values import Secrets
+from broadgauge.specs.secrets.variables import FromEnvironment
 from broadgauge.specs.time_limits import TimeLimits
-from broadgauge.specs.variables import FromEnvironment
 
 EMULATED_PORT = "29500"
 """In a network namespace of its own every port is free. torchrun's default."""

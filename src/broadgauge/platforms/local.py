@@ -12,7 +12,7 @@ from broadgauge.platforms.starting import start_launch
 from broadgauge.platforms.supervised import SupervisedLaunch
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import LaunchRequest, TrialProgress
-from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.secrets.values import Secrets
 
 
 class LocalPlatform:

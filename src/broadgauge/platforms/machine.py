@@ -11,7 +11,7 @@ from broadgauge.agent.cores import cores_by_neighbourhood
 from broadgauge.agent.emulated.ability import Ability, probe_ability
 from broadgauge.platforms.gpu_watch import gpu_handle, open_nvml, text_of
 from broadgauge.platforms.nvlink import are_joined
-from broadgauge.specs.machine import MachineFacts, MachineGpu, MachineNic
+from broadgauge.specs.machines.machine import MachineFacts, MachineGpu, MachineNic
 
 _OTHERS_ENDS = (
     "lo",

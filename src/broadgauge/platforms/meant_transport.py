@@ -10,9 +10,10 @@ from typing import Any
 from broadgauge.doctor.log.conclusions.why_sockets import WhySockets
 from broadgauge.platforms.paths import SOCKETS_ONLY
 from broadgauge.specs.case import Case
-from broadgauge.specs.nccl import NcclUse
-from broadgauge.specs.network_face import NetworkFace
-from broadgauge.specs.record import (
+from broadgauge.specs.networks.face import NetworkFace
+from broadgauge.specs.networks.transports import BY_VERBS
+from broadgauge.specs.records.nccl import NcclUse
+from broadgauge.specs.records.record import (
     Confidence,
     ErrorKind,
     Finding,
@@ -20,7 +21,6 @@ from broadgauge.specs.record import (
     Severity,
     TrialError,
 )
-from broadgauge.specs.transports import BY_VERBS
 
 NO_GPUDIRECT = {"NCCL_NET_GDR_LEVEL": "LOC"}
 """`LOC`: never. Source: docs.nvidia.com/deeplearning/nccl, "Environment Variables"."""

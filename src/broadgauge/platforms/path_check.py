@@ -27,7 +27,7 @@ from broadgauge.platforms.supervised import CheckResult, CheckTrial, TrialEvents
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import RankMessage
-from broadgauge.specs.record import ErrorKind, PathFacts, Phase, TrialError
+from broadgauge.specs.records.record import ErrorKind, PathFacts, Phase, TrialError
 
 GLOO_PATH = "Gloo sends over TCP, inside one node over the loopback interface"
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from broadgauge.platforms.nccl_connections import Connection, SeenPath, channels_count
-from broadgauge.specs.machine import MachineFacts
-from broadgauge.specs.network import PathKind
-from broadgauge.specs.record import PathFacts
+from broadgauge.specs.machines.machine import MachineFacts
+from broadgauge.specs.networks.network import PathKind
+from broadgauge.specs.records.record import PathFacts
 from broadgauge.specs.units import show_size
 
 _PEERS = {"NCCL_P2P_DISABLE": "0"}

@@ -12,8 +12,8 @@ from broadgauge.messages.launcher_variables import is_set_by_a_launcher
 from broadgauge.platforms.meant_transport import transport_variables
 from broadgauge.platforms.paths import NCCL_VARIABLES, SOCKETS_ONLY
 from broadgauge.specs.case import Case
-from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
-from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.secrets.names import MASK, is_secret, without_credentials
+from broadgauge.specs.secrets.values import Secrets
 
 _RECORDED = re.compile(r"^(NCCL|GLOO|TORCH|OMP|CUDA)_")
 LOG_VARIABLES = ("NCCL_DEBUG_FILE", "NCCL_TOPO_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
@@ -21,7 +21,7 @@ LOG_VARIABLES = ("NCCL_DEBUG_FILE", "NCCL_TOPO_FILE", "TORCH_NCCL_DEBUG_INFO_TEM
 LOOPBACK = "lo"
 """What a path inside a node uses of TCP, for sockets or to find each other."""
 UNSHAPED_SEEN_GBPS = 100.0
-"""What NCCL is told of an unshaped link. Source: specs/network.py, `nccl_seen_gbps`."""
+"""What NCCL is told of an unshaped link. Source: specs/networks/network.py, `nccl_seen_gbps`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

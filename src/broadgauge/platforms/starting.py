@@ -23,7 +23,7 @@ from broadgauge.platforms.supervised import (
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, RunFolderError
 from broadgauge.specs.launching import LaunchRequest, RankMessage, TrialProgress
-from broadgauge.specs.record import ErrorKind, Phase
+from broadgauge.specs.records.record import ErrorKind, Phase
 
 MIN_FREE_BYTES = 2**20
 _SHOWN_LINES = 10

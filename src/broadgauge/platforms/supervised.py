@@ -27,7 +27,7 @@ from broadgauge.platforms.gpu_watch import GpuWatch
 from broadgauge.platforms.launch_logs import LaunchLogs
 from broadgauge.platforms.launch_plan import link_of
 from broadgauge.specs.launching import Mark, RankMessage, TrialOutcome, TrialProgress, TrialRequest
-from broadgauge.specs.record import (
+from broadgauge.specs.records.record import (
     Environment,
     ErrorKind,
     LinkFacts,
@@ -36,7 +36,7 @@ from broadgauge.specs.record import (
     Status,
     TrialError,
 )
-from broadgauge.specs.tasks import layout_of, task_of
+from broadgauge.specs.workloads.tasks import layout_of, task_of
 
 SILENCE_LIMIT_S = waiting_limit_s(30.0)
 """The supervisor says every second that it is there; a busy host may make it late."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Literal
 
 from broadgauge.catalog.gpus import Gpu, find_gpu_named, known_gpus
-from broadgauge.specs.workload import CollectiveOp
+from broadgauge.specs.workloads.workload import CollectiveOp
 
 Architecture = Literal["decoder", "encoder", "moe"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8"]

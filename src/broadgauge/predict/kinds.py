@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from broadgauge.specs.workload import (
+from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandWorkload,
     TrainWorkload,

@@ -12,7 +12,7 @@ from broadgauge.results.price import Price, catalog_price, said_price
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.cost import Cost
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 HOUR_S = 3600.0
 GIGATOKEN = 1e9

@@ -22,7 +22,7 @@ from broadgauge.results.model import CaseComparison, CaseSummary, RunSummary
 from broadgauge.results.summary import summarise_stored
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.record import Environment, Record
+from broadgauge.specs.records.record import Environment, Record
 
 _STAMP = re.compile(r"-(\d{8}T\d{6}Z)(-\d+)?$")
 

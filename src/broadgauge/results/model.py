@@ -8,7 +8,7 @@ from broadgauge.results.statistics import PairedComparison
 from broadgauge.specs.case import Case, Ranks
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import Environment, Record, Status
+from broadgauge.specs.records.record import Environment, Record, Status
 
 STEP_SERIES = "step_time_s"
 """Series of the steps with communication on, slowest rank per step, in the order they ran."""

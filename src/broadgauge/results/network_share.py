@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from broadgauge.results import student
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 SHARE = "network_share_ratio"
 METHOD = "network cost over step time, means of launches, t interval"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.record import NicUse, Record
+from broadgauge.specs.records.record import NicUse, Record
 
 IMBALANCE = 1.25
 """A NIC with a quarter more than its part makes the job wait that much longer, where links are the

@@ -12,8 +12,8 @@ from broadgauge.results.model import CaseSummary, PairSummary
 from broadgauge.results.summary import estimate_over
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.pair_rates import RankPair, largest_of_pairs, pair_rate_gbyte_per_s
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.pair_rates import RankPair, largest_of_pairs, pair_rate_gbyte_per_s
+from broadgauge.specs.records.record import Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from broadgauge.results.folder.records_file import RECORDS_FILE, read_records
 from broadgauge.results.history import started_unix_s
 from broadgauge.results.run_path import newest_first
 from broadgauge.specs.errors import RunFolderError
-from broadgauge.specs.record import Status
+from broadgauge.specs.records.record import Status
 
 
 class RunStatus(StrEnum):

@@ -22,12 +22,12 @@ from broadgauge.results.network_share import FEWEST_FOR_INTERVAL, SHARE, share_o
 from broadgauge.results.statistics import mean_of_launches
 from broadgauge.specs.case import Case
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.failures import NOT_AGAIN
-from broadgauge.specs.metrics import is_part, may_be_negative
-from broadgauge.specs.op_rows import AnyOpRow, MessageRow
-from broadgauge.specs.pair_rates import RankPair, pair_rate_gbyte_per_s
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import Environment, Record, Status
+from broadgauge.specs.records.failures import NOT_AGAIN
+from broadgauge.specs.records.op_rows import AnyOpRow, MessageRow
+from broadgauge.specs.records.pair_rates import RankPair, pair_rate_gbyte_per_s
+from broadgauge.specs.records.record import Environment, Record, Status
+from broadgauge.specs.workloads.metrics import is_part, may_be_negative
 
 
 def summarise_run(

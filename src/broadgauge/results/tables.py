@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 CellKind = Literal["text", "integer", "number", "truth"]
 Cell = str | int | float | bool | None

@@ -12,7 +12,7 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError, RunFolderError
 from broadgauge.specs.plan import BaselineRun, Plan
 from broadgauge.specs.platforms import PlatformKind
-from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.text.reading import read_experiment
 
 SHOWN_COMMIT = 12
 

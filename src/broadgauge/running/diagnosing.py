@@ -30,7 +30,7 @@ from broadgauge.results.folder.reading import StoredRun, read_run
 from broadgauge.results.folder.run_folder import LOGS_FOLDER
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.record import Finding, Record, Status
+from broadgauge.specs.records.record import Finding, Record, Status
 
 _RANK_LOG = re.compile(
     r"(?P<launch>(?P<planned>b\d+\.l\d+)(?:r\d+)?)\.rank(?P<rank>\d+)(?P<nccl>\.nccl\S*)?\.log"

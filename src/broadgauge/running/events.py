@@ -6,7 +6,7 @@ from typing import Protocol
 
 from broadgauge.engine.events import Event
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.machine import MachineFacts
+from broadgauge.specs.machines.machine import MachineFacts
 from broadgauge.specs.plan import Plan
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.secrets import SecretTexts
-from broadgauge.specs.training_config import MOST_BYTES as MOST_CONFIG_BYTES
-from broadgauge.specs.workload import Engine
-from broadgauge.specs.yaml_source import MAX_TEXT_BYTES
+from broadgauge.specs.secrets.values import SecretTexts
+from broadgauge.specs.text.yaml_source import MAX_TEXT_BYTES
+from broadgauge.specs.workloads.training_config import MOST_BYTES as MOST_CONFIG_BYTES
+from broadgauge.specs.workloads.workload import Engine
 from broadgauge.wording.file_kinds import special_kind
 
 GIVEN_STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
@@ -56,7 +56,7 @@ def load_text(
     text: str, path: Path, overrides: Sequence[str] = (), engine: Engine | None = None
 ) -> LoadedExperiment:
     """The experiment that the text is, as if it stood at this path. Raises ExperimentError."""
-    from broadgauge.specs.reading import read_with_secrets
+    from broadgauge.specs.text.reading import read_with_secrets
 
     if engine is not None:
         overrides = (*overrides, *_engine_overrides(text, path, overrides, engine))
@@ -72,9 +72,9 @@ def _engine_overrides(
     text: str, path: Path, overrides: Sequence[str], engine: Engine
 ) -> Iterator[str]:
     """`--set` texts that run all collectives over torch, and over the engine named beside it."""
-    from broadgauge.specs.extending import with_bases
-    from broadgauge.specs.overriding import apply_overrides
-    from broadgauge.specs.yaml_source import parse_yaml
+    from broadgauge.specs.text.extending import with_bases
+    from broadgauge.specs.text.overriding import apply_overrides
+    from broadgauge.specs.text.yaml_source import parse_yaml
 
     document = apply_overrides(with_bases(parse_yaml(text, str(path)), read_base), overrides)
     data = document.data if isinstance(document.data, dict) else {}
@@ -93,7 +93,7 @@ def _engine_overrides(
 
 def _has_engine(entry: dict[object, object]) -> bool:
     """Is it of a kind that several programs can measure?"""
-    from broadgauge.specs.workload import MODELS
+    from broadgauge.specs.workloads.workload import MODELS
 
     model = MODELS.get(str(entry.get("kind")))
     return model is not None and "engine" in model.model_fields

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from broadgauge.platforms.paths import paths_between_gpus
 from broadgauge.running.experiment_text import comment, slug
 from broadgauge.running.own_entry import OwnEntry, scalar
-from broadgauge.specs.cluster import MAX_RANKS_PER_NODE
-from broadgauge.specs.machine import MachineFacts, MachineNic
+from broadgauge.specs.machines.cluster import MAX_RANKS_PER_NODE
+from broadgauge.specs.machines.machine import MachineFacts, MachineNic
 from broadgauge.specs.units import show_rate, show_size
 
 LARGE_MODEL_MEMORY_BYTES = 40 * 10**9

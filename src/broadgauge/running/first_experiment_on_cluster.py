@@ -27,8 +27,8 @@ from broadgauge.running.first_experiment import (
 )
 from broadgauge.running.first_networks import MOST_NAMED, FirstNetworks
 from broadgauge.running.first_nodes import MOST_PODS, FirstNodes, first_nodes
-from broadgauge.specs.cluster import MAX_RANKS_PER_NODE
-from broadgauge.specs.kubernetes import ANY_IMAGE
+from broadgauge.specs.kubernetes.settings import ANY_IMAGE
+from broadgauge.specs.machines.cluster import MAX_RANKS_PER_NODE
 from broadgauge.wording.near_words import did_you_mean
 
 _ANY_USER = 1000

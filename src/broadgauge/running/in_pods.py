@@ -11,7 +11,7 @@ from broadgauge.running.rendering.run_job import run_job_of
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.secrets.values import Secrets
 
 if TYPE_CHECKING:
     from broadgauge.platforms.kubernetes.platform import KubernetesPlatform

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 
 from broadgauge.advise.ladders.found_rates import LEAST_BYTES
 from broadgauge.specs.base import did_you_mean
-from broadgauge.specs.cluster import split_shape
-from broadgauge.specs.collectives import CollectivesWorkload
 from broadgauge.specs.errors import InputError, PlatformError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.machine import MachineFacts
-from broadgauge.specs.network import Network
+from broadgauge.specs.machines.cluster import split_shape
+from broadgauge.specs.machines.machine import MachineFacts
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.platforms import ON_OTHER_MACHINES
 from broadgauge.specs.units import parse_rate_gbps, show_rate
-from broadgauge.specs.workload import Workload
+from broadgauge.specs.workloads.collectives import CollectivesWorkload
+from broadgauge.specs.workloads.workload import Workload
 
 NUM_RUNGS = 6
 """Four figures at most are fitted; two more rates say whether the curve is one."""

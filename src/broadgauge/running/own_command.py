@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.secret_names import is_secret, url_secrets
-from broadgauge.specs.token_forms import holds_token
+from broadgauge.specs.secrets.names import is_secret, url_secrets
+from broadgauge.specs.secrets.token_forms import holds_token
 
 EXAMPLE = "--command 'torchrun train.py --epochs 1'"
 _TORCHRUN_MODULES = ("torch.distributed.run", "torch.distributed.launch")

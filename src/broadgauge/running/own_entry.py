@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from broadgauge.running.experiment_text import slug
 from broadgauge.running.own_command import OwnCommand
-from broadgauge.specs.command import CommandMetric
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.plain_messages import value_problem
+from broadgauge.specs.text.plain_messages import value_problem
+from broadgauge.specs.workloads.command import CommandMetric
 
 README_METRIC = ("step_time_s", r"step \d+ took ([\d.]+) s")
 """What README's script prints, where nobody says what another prints."""

@@ -14,10 +14,10 @@ from broadgauge.platforms.local import LocalPlatform
 from broadgauge.specs.case import Case
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.launching import Platform
-from broadgauge.specs.machine import MachineFacts
+from broadgauge.specs.machines.machine import MachineFacts
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import Devices, PlatformKind
-from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.secrets.values import Secrets
 
 MakePlatform = Callable[[PlatformKind, LaunchFolders, Secrets], Platform]
 """Injected, so that tests run on a fake one. Raises PlatformError where it is refused here."""

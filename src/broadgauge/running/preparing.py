@@ -18,10 +18,10 @@ from broadgauge.running.platforms import read_devices
 from broadgauge.running.what_is_started import check_files
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.machine import MachineFacts, MachineGpu
+from broadgauge.specs.machines.machine import MachineFacts, MachineGpu
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.platforms import ON_OTHER_MACHINES, Devices
-from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.secrets.values import Secrets
 
 _MOST_NAMED = 8
 """Hosts, of up to 256."""

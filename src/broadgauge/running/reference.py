@@ -5,8 +5,8 @@ An unshaped copy of the fastest network keeps its NICs, MTU and overlay, so that
 
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.network import Network
-from broadgauge.specs.workload import Workload
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.workloads.workload import Workload
 
 NAMES = ("reference", "unshaped", "unshaped-reference")
 

@@ -6,7 +6,7 @@ from broadgauge.engine.interrupts import Interrupts
 from broadgauge.engine.ports import Mask, Observer, Series, Services
 from broadgauge.merging.merge import merge
 from broadgauge.specs.case import Case
-from broadgauge.specs.record import Environment, Finding, Record
+from broadgauge.specs.records.record import Environment, Finding, Record
 
 
 def make_services(observer: Observer, interrupts: Interrupts, mask: Mask) -> Services:

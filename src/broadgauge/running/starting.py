@@ -33,9 +33,9 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.errors import ExitCode, InputError, RunFolderError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.launching import SeesMachines
-from broadgauge.specs.reading import read_with_secrets
-from broadgauge.specs.secrets import Secrets, SecretTexts
-from broadgauge.specs.writing import dump_experiment
+from broadgauge.specs.secrets.values import Secrets, SecretTexts
+from broadgauge.specs.text.reading import read_with_secrets
+from broadgauge.specs.text.writing import dump_experiment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,11 @@ from typing import Any, Literal, Self
 
 from broadgauge.messages.vocabulary import Backend, Device
 from broadgauge.specs.base import Spec
-from broadgauge.specs.imported import Imported
-from broadgauge.specs.network import AnyNetwork, Network, NodePath
+from broadgauge.specs.networks.network import AnyNetwork, Network, NodePath
 from broadgauge.specs.platforms import PlatformKind
-from broadgauge.specs.variables import EnvironmentVariables
-from broadgauge.specs.workload import Workload
+from broadgauge.specs.records.imported import Imported
+from broadgauge.specs.secrets.variables import EnvironmentVariables
+from broadgauge.specs.workloads.workload import Workload
 
 Arm = Literal["candidate", "baseline"]
 

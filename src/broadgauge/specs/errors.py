@@ -24,7 +24,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from broadgauge.specs.record import Finding, TrialError
+    from broadgauge.specs.records.record import Finding, TrialError
 
 
 class ExitCode(IntEnum):

@@ -11,17 +11,17 @@ from broadgauge.specs.base import (
     not_yet,
     placed_error,
 )
-from broadgauge.specs.cluster import MAX_NODES, Cluster, split_shape
 from broadgauge.specs.cost import Cost
-from broadgauge.specs.hosts import AnyHost
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
-from broadgauge.specs.kubernetes import Kubernetes
-from broadgauge.specs.network import FEWER_NICS, AnyNetwork, Network
+from broadgauge.specs.kubernetes.settings import Kubernetes
+from broadgauge.specs.machines.cluster import MAX_NODES, Cluster, split_shape
+from broadgauge.specs.machines.hosts import AnyHost
+from broadgauge.specs.networks.network import FEWER_NICS, AnyNetwork, Network
 from broadgauge.specs.platforms import PLANNED_PLATFORMS, PlatformKind
+from broadgauge.specs.secrets.variables import EnvironmentVariables
 from broadgauge.specs.selector import SkippedCases
 from broadgauge.specs.time_limits import TimeLimits
-from broadgauge.specs.variables import EnvironmentVariables
-from broadgauge.specs.workload import PLANNED_KINDS, Workload
+from broadgauge.specs.workloads.workload import PLANNED_KINDS, Workload
 
 
 class Experiment(Spec):

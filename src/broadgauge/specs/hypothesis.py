@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from broadgauge.specs.base import Name, Spec
-from broadgauge.specs.metrics import unit_of
 from broadgauge.specs.selector import CaseSelector
+from broadgauge.specs.workloads.metrics import unit_of
 
 Quantity = Literal["value", "ratio", "efficiency"]
 

@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, Protocol, runtime_checkable
 from broadgauge.agent.taken_cores import TakenCores
 from broadgauge.messages.counters import NodeCounters
 from broadgauge.specs.case import Arm, Case
-from broadgauge.specs.nccl import NcclUse
 from broadgauge.specs.platforms import PlatformKind
-from broadgauge.specs.record import (
+from broadgauge.specs.records.nccl import NcclUse
+from broadgauge.specs.records.record import (
     ClockFacts,
     Environment,
     Finding,

@@ -5,10 +5,10 @@ from pathlib import Path
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import Record, Status
-from broadgauge.specs.workload import Workload
+from broadgauge.specs.records.record import Record, Status
+from broadgauge.specs.workloads.workload import Workload
 
 
 def a_case(

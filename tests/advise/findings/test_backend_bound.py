@@ -5,9 +5,9 @@ from tests.advise.findings.cases import a_case, a_run
 from broadgauge.advise.findings.backend_bound import backend_bound
 from broadgauge.analysis.analyse import analyse
 from broadgauge.results.model import RunSummary
-from broadgauge.specs.network import Network
-from broadgauge.specs.record import Confidence
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.records.record import Confidence
+from broadgauge.specs.workloads.workload import CollectivesWorkload
 
 COLLECTIVES = CollectivesWorkload(kind="collectives")
 EQUAL = [0.86, 0.861, 0.859, 0.86, 0.86]

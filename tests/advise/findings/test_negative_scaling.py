@@ -5,9 +5,9 @@ from tests.advise.findings.cases import a_case, a_run
 from broadgauge.advise.findings.negative_scaling import negative_scaling
 from broadgauge.analysis.analyse import analyse
 from broadgauge.results.model import RunSummary
-from broadgauge.specs.network import Network
-from broadgauge.specs.record import Confidence
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.records.record import Confidence
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 TRAIN = TrainWorkload(kind="train")
 POD = Network(name="pod", rate_gbps=25)

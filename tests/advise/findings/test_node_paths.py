@@ -5,8 +5,8 @@ from tests.advise.test_trial_findings import COLLECTIVES, a_record, a_row, rules
 
 from broadgauge.advise.trial_findings import findings
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import NodePath, PathKind
-from broadgauge.specs.record import GpuUse, PathFacts, Record, Severity
+from broadgauge.specs.networks.network import NodePath, PathKind
+from broadgauge.specs.records.record import GpuUse, PathFacts, Record, Severity
 
 MIB = 2**20
 H200 = tuple(GpuUse(index=i, name="NVIDIA H200", samples_count=5) for i in (0, 1))

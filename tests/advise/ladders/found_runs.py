@@ -12,11 +12,18 @@ from tests.engine.making import TRAIN, a_machine, an_experiment, devices_of
 from broadgauge.engine.plan import make_plan
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.case import Case
-from broadgauge.specs.collectives import CollectiveOp
-from broadgauge.specs.nccl import NcclUse
-from broadgauge.specs.op_rows import CollectiveRow
-from broadgauge.specs.record import Environment, GpuFacts, LinkFacts, NodeUse, Record, Status
-from broadgauge.specs.writing import dump_experiment
+from broadgauge.specs.records.nccl import NcclUse
+from broadgauge.specs.records.op_rows import CollectiveRow
+from broadgauge.specs.records.record import (
+    Environment,
+    GpuFacts,
+    LinkFacts,
+    NodeUse,
+    Record,
+    Status,
+)
+from broadgauge.specs.text.writing import dump_experiment
+from broadgauge.specs.workloads.collectives import CollectiveOp
 
 SIZE_BYTES = 64 * 2**20
 RATE: dict[str, Any] = {"kind": "collectives", "name": "rate", "ops": ["all_reduce"]}

@@ -11,7 +11,7 @@ from tests.engine.making import COMMAND, TRAIN, a_machine, an_experiment, device
 from broadgauge.engine.plan import make_plan
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.case import Case
-from broadgauge.specs.record import (
+from broadgauge.specs.records.record import (
     Environment,
     GpuFacts,
     LinkFacts,
@@ -19,7 +19,7 @@ from broadgauge.specs.record import (
     Record,
     Status,
 )
-from broadgauge.specs.writing import dump_experiment
+from broadgauge.specs.text.writing import dump_experiment
 
 RATES_GBPS = (0.1, 0.2, 0.4, 0.8, 1.6)
 COMPUTE_S = 0.05

@@ -21,7 +21,7 @@ from broadgauge.results.run_path import read_summary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 
 def only(path: Path, **wishes: object) -> Ladder:

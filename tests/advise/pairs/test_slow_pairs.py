@@ -11,10 +11,10 @@ from tests.advise.test_trial_findings import a_case, a_record, a_row
 from broadgauge.advise.pairs.slow_pairs import outliers_of
 from broadgauge.advise.trial_findings import findings
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import Network
-from broadgauge.specs.pair_rates import RankPair
-from broadgauge.specs.record import Finding, Severity
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.records.pair_rates import RankPair
+from broadgauge.specs.records.record import Finding, Severity
+from broadgauge.specs.workloads.workload import CollectivesWorkload
 
 PAIRWISE = CollectivesWorkload(kind="collectives", pairwise=True)
 SIMULATED = 400

@@ -12,7 +12,7 @@ from tests.results.test_pair_summaries import PAIRS, a_case, a_row
 from broadgauge.advise.case_verdict import verdict
 from broadgauge.advise.pairs.slow_pairs_over_launches import judged_pairs
 from broadgauge.advise.verdicts.verdict import Bound
-from broadgauge.report.charts_pairs import pair_chart
+from broadgauge.report.charts.pairs import pair_chart
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.results.summary import summarise_case, summarise_run
 

@@ -8,9 +8,9 @@ from broadgauge.advise.verdicts.verdict import Bound, Verdict
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import NodePath
-from broadgauge.specs.record import PathFacts
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.networks.network import NodePath
+from broadgauge.specs.records.record import PathFacts
+from broadgauge.specs.workloads.workload import CollectivesWorkload
 
 WIGGLE = (1.0, 1.01, 0.99, 1.005, 0.995)
 

@@ -19,7 +19,7 @@ from broadgauge.agent.pod.resolve import BY_VERBS, resolve
 from broadgauge.messages.asked_network import AskedNetwork, network_word, read_network_word
 from broadgauge.messages.hardware import NicFacts
 from broadgauge.platforms.paths import SOCKETS_ONLY
-from broadgauge.specs import transports
+from broadgauge.specs.networks import transports
 
 
 def beside(root: Path, annotations: str, **addresses: str) -> PodFacts:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from broadgauge.doctor.host.findings import host_findings
 from broadgauge.doctor.host.reading import read_hardware
-from broadgauge.specs.record import Finding, Severity
+from broadgauge.specs.records.record import Finding, Severity
 
 
 def findings(root: Path, **environ: str) -> dict[str, Finding]:

@@ -7,7 +7,7 @@ from tests.agent.hardware import machines
 from tests.agent.hardware.machines import CLOSED_DRIVER, CX7, Machine, switch_path
 from tests.doctor.host.judging import findings, warned
 
-from broadgauge.specs.record import Severity
+from broadgauge.specs.records.record import Severity
 
 
 def node(root: Path, driver: str, *, kernel: str = "5.15.0", peermem: bool = False) -> Machine:

@@ -9,7 +9,7 @@ from tests.doctor.host.judging import findings, warned
 
 from broadgauge.doctor.host.findings import host_findings
 from broadgauge.doctor.host.reading import read_hardware
-from broadgauge.specs.record import Severity
+from broadgauge.specs.records.record import Severity
 
 
 @pytest.mark.parametrize("build", [machines.dgx, machines.roce])

@@ -7,7 +7,7 @@ from tests.agent.hardware import machines
 from tests.agent.hardware.machines import CX7, Machine, switch_path
 from tests.doctor.host.judging import findings, warned
 
-from broadgauge.specs.record import Severity
+from broadgauge.specs.records.record import Severity
 
 IPC_LOCK = f"{1 << 14:016x}"
 

@@ -7,7 +7,7 @@ from tests.agent.hardware import machines
 from tests.agent.hardware.machines import Machine
 from tests.doctor.host.judging import findings, warned
 
-from broadgauge.specs.record import Confidence, Severity
+from broadgauge.specs.records.record import Confidence, Severity
 
 TUNED = {"NCCL_SOCKET_NTHREADS": "4", "NCCL_MIN_NCHANNELS": "4"}
 

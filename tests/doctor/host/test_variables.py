@@ -11,7 +11,7 @@ from broadgauge.doctor.host.variable_devices import read_filter
 from broadgauge.doctor.host.variable_evidence import whole_number
 from broadgauge.doctor.host.variables import variable_findings
 from broadgauge.messages.hardware import HardwareFacts
-from broadgauge.specs.record import Finding, Severity
+from broadgauge.specs.records.record import Finding, Severity
 
 
 def judged(

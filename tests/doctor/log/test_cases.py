@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from broadgauge.cli.main import main
-from broadgauge.specs.yaml_source import parse_yaml
+from broadgauge.specs.text.yaml_source import parse_yaml
 
 CASES = Path(__file__).parent / "cases"
 EXPECTED: dict[str, dict[str, Any]] = parse_yaml(

@@ -2,7 +2,7 @@
 
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.doctor.log.reading import read_text
-from broadgauge.specs.record import Finding
+from broadgauge.specs.records.record import Finding
 
 MEMORY = (
     "[rank{0}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {1} MiB. GPU {2} has "

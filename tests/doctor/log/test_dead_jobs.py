@@ -14,7 +14,7 @@ from tests.doctor.rules.test_lines import BY_FILE, LINES, RULES, match_of
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.doctor.log.reading import read_text
 from broadgauge.doctor.log.rule import text_of
-from broadgauge.specs.record import Severity
+from broadgauge.specs.records.record import Severity
 
 HEALTHY = sorted((Path(__file__).parent / "healthy").glob("*.log"))
 HEALTHY = [path for path in HEALTHY if not path.name.startswith("geforce")]

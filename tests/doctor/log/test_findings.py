@@ -18,7 +18,7 @@ from tests.doctor.log.readings import (
 
 from broadgauge.doctor.log.facts import LogReading, Place, Speaker, UnknownWarning
 from broadgauge.doctor.log.findings import log_findings
-from broadgauge.specs.record import Confidence, Severity
+from broadgauge.specs.records.record import Confidence, Severity
 
 
 @pytest.mark.parametrize(

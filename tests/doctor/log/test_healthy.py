@@ -13,8 +13,8 @@ from broadgauge.doctor.log.answers import answers_of
 from broadgauge.doctor.log.files import open_sources
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.doctor.log.reading import read_logs
-from broadgauge.specs.record import Severity
-from broadgauge.specs.yaml_source import parse_yaml
+from broadgauge.specs.records.record import Severity
+from broadgauge.specs.text.yaml_source import parse_yaml
 
 HEALTHY = Path(__file__).parent / "healthy"
 EXPECTED: dict[str, dict[str, Any]] = parse_yaml(

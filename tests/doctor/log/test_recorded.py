@@ -14,8 +14,8 @@ from broadgauge.doctor.log.facts import (
     Way,
 )
 from broadgauge.doctor.log.recorded import nccl_use, worth_recording
-from broadgauge.specs.nccl import MOST_PAIRS, NcclUse
-from broadgauge.specs.record import Finding, Severity
+from broadgauge.specs.records.nccl import MOST_PAIRS, NcclUse
+from broadgauge.specs.records.record import Finding, Severity
 
 AT = Place("/runs/x/logs/b0.l0.rank0.nccl.log", 41)
 

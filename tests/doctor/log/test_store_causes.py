@@ -4,7 +4,7 @@ import pytest
 
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.doctor.log.reading import read_text
-from broadgauge.specs.record import Severity
+from broadgauge.specs.records.record import Severity
 
 TIMED_OUT = "[E socket.cpp:957] [c10d] The client socket has timed out after 60s while trying to connect to ({host}, 29500).\n"  # noqa: E501
 LOST = "torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d store has failed.\n"  # noqa: E501

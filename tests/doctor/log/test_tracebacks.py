@@ -6,7 +6,7 @@ from broadgauge.doctor.log.facts import LastWords
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.doctor.log.lines import BLOCK_BYTES
 from broadgauge.doctor.log.reading import read_text
-from broadgauge.specs.record import Severity
+from broadgauge.specs.records.record import Severity
 
 FRAMES = ("Traceback (most recent call last):", '  File "train.py", line 3, in <module>', "    x()")
 

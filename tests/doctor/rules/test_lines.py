@@ -19,7 +19,7 @@ from broadgauge.doctor.log.loading import shipped_rules
 from broadgauge.doctor.log.matching import Match, Matcher
 from broadgauge.doctor.log.prefix import Prefixes, plain
 from broadgauge.doctor.log.rule import Rule, Wording
-from broadgauge.specs.yaml_source import parse_yaml
+from broadgauge.specs.text.yaml_source import parse_yaml
 
 HERE = Path(__file__).parent
 LOGS = sorted((HERE.parent / "machine" / "logs").glob("*.log.gz"))

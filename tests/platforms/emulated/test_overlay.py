@@ -7,7 +7,7 @@ from tests.platforms.emulated.wire_bytes import assert_counted, payload_on_the_w
 
 from broadgauge.agent.emulated import overlay
 from broadgauge.agent.emulated.addresses import overlay_address, overlay_hardware_address
-from broadgauge.specs.network import VXLAN_HEADER_BYTES
+from broadgauge.specs.networks.network import VXLAN_HEADER_BYTES
 
 PAYLOAD_BYTES = 127 * 65_537
 

@@ -20,10 +20,10 @@ from broadgauge.leader import tools
 from broadgauge.leader.spool import Spool
 from broadgauge.merging.merge import merge
 from broadgauge.platforms.hosts.platform import HostsPlatform
-from broadgauge.specs.hosts import Host
+from broadgauge.specs.machines.hosts import Host
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import Record
-from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.records.record import Record
+from broadgauge.specs.secrets.values import Secrets
 
 NOT_COMPARED = {"started_unix_s", "ended_unix_s", "clocks", "launch_id", "environment"}
 """Another run has other times; a failed trial ends its launch."""

@@ -37,7 +37,7 @@ from broadgauge.platforms.led.handle import LinkLost, NoLeader
 from broadgauge.platforms.led.launch import FollowedLaunch, ReportedLife
 from broadgauge.platforms.led.leader_link import ByteStream, LeaderLink
 from broadgauge.specs.launching import TrialRequest
-from broadgauge.specs.record import ErrorKind, TrialError
+from broadgauge.specs.records.record import ErrorKind, TrialError
 
 PLACE = LeaderPlace(host="node0", python="p", folder="f", zip_hash="z")
 

@@ -16,9 +16,9 @@ from broadgauge.engine.ports import Services
 from broadgauge.engine.run import run
 from broadgauge.merging.merge import merge
 from broadgauge.platforms.hosts.platform import HostsPlatform
-from broadgauge.specs.hosts import Host
-from broadgauge.specs.record import ErrorKind, Record, Status
-from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.machines.hosts import Host
+from broadgauge.specs.records.record import ErrorKind, Record, Status
+from broadgauge.specs.secrets.values import Secrets
 
 
 def with_a_gpu(facts: HostFacts) -> HostFacts:

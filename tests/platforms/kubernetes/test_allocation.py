@@ -42,8 +42,8 @@ from broadgauge.specs.errors import (
     RunFolderError,
     UncollectedError,
 )
-from broadgauge.specs.kubernetes import JobKind, Kubernetes
-from broadgauge.specs.secrets import SecretText
+from broadgauge.specs.kubernetes.settings import JobKind, Kubernetes
+from broadgauge.specs.secrets.values import SecretText
 
 JOB = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/r"
 SECRET = "environment={WANDB_API_KEY: {from_environment: true}}"

@@ -23,7 +23,7 @@ from broadgauge.platforms.kubernetes.checks import check_before
 from broadgauge.platforms.kubernetes.job_states import choose_kind
 from broadgauge.platforms.kubernetes.named_objects import named_objects
 from broadgauge.specs.errors import PlatformError
-from broadgauge.specs.kubernetes import JobKind
+from broadgauge.specs.kubernetes.settings import JobKind
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 IN_NAMESPACE = f"namespaces/{NAMESPACE}"

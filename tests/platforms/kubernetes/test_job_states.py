@@ -15,7 +15,7 @@ from broadgauge.platforms.kubernetes.job_states import (
 )
 from broadgauge.platforms.kubernetes.resources import JOBS, WORKLOADS
 from broadgauge.specs.errors import PlatformError
-from broadgauge.specs.kubernetes import JobKind
+from broadgauge.specs.kubernetes.settings import JobKind
 
 
 def serve(fake: FakeApi, *kinds: JobKind) -> None:

@@ -11,7 +11,7 @@ from broadgauge.manifests.names import JOB, RUN
 from broadgauge.manifests.run_job import RunJob, run_secret
 from broadgauge.platforms.kubernetes.making import RunObjects
 from broadgauge.specs.errors import PlatformError
-from broadgauge.specs.secrets import SecretText
+from broadgauge.specs.secrets.values import SecretText
 
 DEFINITIONS = f"/apis/k8s.cni.cncf.io/v1/namespaces/{NAMESPACE}/network-attachment-definitions"
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"

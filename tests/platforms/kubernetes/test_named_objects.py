@@ -4,7 +4,7 @@ from tests.platforms.kubernetes.fake_api import NAMESPACE
 
 from broadgauge.manifests.definitions import Interface
 from broadgauge.platforms.kubernetes.named_objects import named_objects
-from broadgauge.specs.kubernetes import Kubernetes
+from broadgauge.specs.kubernetes.settings import Kubernetes
 
 SETTINGS = Kubernetes.model_validate(
     {

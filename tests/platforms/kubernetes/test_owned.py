@@ -22,7 +22,7 @@ from broadgauge.platforms.kubernetes.job_place import this_owner
 from broadgauge.platforms.kubernetes.owned import create_all, delete_all
 from broadgauge.platforms.kubernetes.resources import JOBS, PYTORCH_JOBS
 from broadgauge.specs.errors import PlatformError
-from broadgauge.specs.kubernetes import MANAGED_BY
+from broadgauge.specs.kubernetes.settings import MANAGED_BY
 
 CROSSED = (
     'Operation cannot be fulfilled on resourcequotas "small": the object has been modified; please '

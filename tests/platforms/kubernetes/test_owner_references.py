@@ -17,7 +17,7 @@ from broadgauge.platforms.kubernetes.resources import (
     Resource,
 )
 from broadgauge.platforms.kubernetes.resources import CONFIG_MAPS as CONFIG_MAP
-from broadgauge.specs.kubernetes import JobKind
+from broadgauge.specs.kubernetes.settings import JobKind
 
 KINDS: tuple[JobKind, ...] = ("job", "pytorchjob", "trainjob")
 PROGRAM = f"{CONFIG_MAPS}/r-program"

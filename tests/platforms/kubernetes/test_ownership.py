@@ -27,7 +27,7 @@ from broadgauge.platforms.kubernetes.ownership import (
 )
 from broadgauge.platforms.kubernetes.pod_states import pod_state
 from broadgauge.specs.errors import PlatformError
-from broadgauge.specs.kubernetes import MANAGED_BY, JobKind
+from broadgauge.specs.kubernetes.settings import MANAGED_BY, JobKind
 
 COMPLETION = "batch.kubernetes.io/job-completion-index"
 OURS = {MANAGED_BY: MANAGER, RUN: "r", JOB: "r"}

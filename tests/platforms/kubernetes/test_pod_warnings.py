@@ -19,7 +19,7 @@ from broadgauge.platforms.kubernetes import pod_warnings
 from broadgauge.platforms.kubernetes.ownership import events_of_makers
 from broadgauge.platforms.kubernetes.pod_states import PodState, pod_state, waits
 from broadgauge.platforms.kubernetes.pod_warnings import ASK_EVERY_S, MOST_ASKED, QUIET_S
-from broadgauge.specs.kubernetes import JobKind
+from broadgauge.specs.kubernetes.settings import JobKind
 
 EVENTS = f"/api/v1/namespaces/{NAMESPACE}/events"
 SANDBOX = "Failed to create pod sandbox: rpc error: no device ens99 (sandbox {})"

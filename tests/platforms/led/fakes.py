@@ -35,7 +35,7 @@ from broadgauge.platforms.led.orders import Seat, Seats, life_number
 from broadgauge.platforms.led.platform import LedPlatform
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import LaunchRequest, ShownPhase, TrialRequest
-from broadgauge.specs.record import Environment
+from broadgauge.specs.records.record import Environment
 
 
 class FakeTime:

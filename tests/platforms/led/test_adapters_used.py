@@ -7,7 +7,7 @@ from tests.platforms.test_meant_transport import DIRECT, a_case, facts
 from broadgauge.messages.adapters_used import AdaptersUsed, CountedFor, PortUse
 from broadgauge.platforms.led.adapters_used import COUNTERS, findings_of_adapters
 from broadgauge.platforms.meant_transport import FELL_BACK, transport_error
-from broadgauge.specs.record import Severity
+from broadgauge.specs.records.record import Severity
 
 ROCE = a_case(transport="roce")
 

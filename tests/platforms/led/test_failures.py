@@ -18,7 +18,7 @@ from broadgauge.messages.agent import Refused
 from broadgauge.messages.leader import LifeEnds
 from broadgauge.platforms.led.failures import REFUSED
 from broadgauge.specs.errors import LaunchError
-from broadgauge.specs.record import Severity
+from broadgauge.specs.records.record import Severity
 
 LAUNCH = make_launch("b0.l0")
 FOUND = "no rank was started, by what the preflight found: a does not reach b (and 1 more)"

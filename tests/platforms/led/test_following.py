@@ -25,7 +25,7 @@ from broadgauge.platforms.led.following import (
 )
 from broadgauge.platforms.led.handle import LinkLost, NoLeader, NothingMore
 from broadgauge.specs.errors import UncollectedError
-from broadgauge.specs.record import Status
+from broadgauge.specs.records.record import Status
 
 CUT = LinkLost("the log ended")
 DEAF = LinkLost("nobody answers")

@@ -25,7 +25,7 @@ from broadgauge.platforms.led.platform import LedPlatform
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
 from broadgauge.specs.launching import LaunchRequest
-from broadgauge.specs.record import Status
+from broadgauge.specs.records.record import Status
 
 FIRST, NEXT = make_launch("b0.l0", 3), make_launch("b0.l1")
 T0, T1, T2 = FIRST.trials

@@ -44,7 +44,7 @@ from broadgauge.specs.errors import (
     UncollectedError,
 )
 from broadgauge.specs.launching import WAITING, ShownPhase
-from broadgauge.specs.record import ErrorKind, Phase, Status
+from broadgauge.specs.records.record import ErrorKind, Phase, Status
 
 LAUNCH, NEXT, LAST = map(make_launch, ("b0.l0", "b0.l1", "b0.l2"))
 EVICTED = "pod-0 was evicted: low on memory"

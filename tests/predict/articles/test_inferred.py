@@ -24,8 +24,8 @@ from broadgauge.predict.case import Fabric
 from broadgauge.predict.memory.fullest_gpu import memory_use
 from broadgauge.running.experiments import example_names, load
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.network import Network
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 
 @cache

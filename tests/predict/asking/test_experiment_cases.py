@@ -6,7 +6,7 @@ from broadgauge.catalog.catalog import shipped_catalog
 from broadgauge.predict.asking.combinations import AskedTrainings
 from broadgauge.predict.asking.experiment_cases import Replacements, experiment_cases
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.text.reading import read_experiment
 
 TEXT = """
 name: example

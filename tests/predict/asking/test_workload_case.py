@@ -6,8 +6,8 @@ from broadgauge.predict.asking.workload_case import HOST_LATENCY_S, fabric_of, t
 from broadgauge.predict.case import Fabric
 from broadgauge.predict.predictor import predict
 from broadgauge.predict.system.trainer_bytes import step_bytes
-from broadgauge.specs.network import Network, NodePath
-from broadgauge.specs.workload import GptModel, TrainWorkload
+from broadgauge.specs.networks.network import Network, NodePath
+from broadgauge.specs.workloads.workload import GptModel, TrainWorkload
 
 MODEL = GptModel(layers=6, hidden=384, heads=6, vocabulary=512, seq_len=128)
 

@@ -7,7 +7,7 @@ from tests.predict.making_systems import system
 from tests.report.sample_run import Options, sample_run
 
 from broadgauge.predict.runs.check import check_run
-from broadgauge.report.terminal_system_check import scores
+from broadgauge.report.predict.system_check import scores
 from broadgauge.specs.errors import InputError
 
 

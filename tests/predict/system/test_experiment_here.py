@@ -10,7 +10,7 @@ from broadgauge.cli.main import main
 from broadgauge.predict.system.experiment_here import steps_here
 from broadgauge.predict.system.file import dump_system
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.reading import read_experiment
+from broadgauge.specs.text.reading import read_experiment
 
 TEXT = """
 name: example

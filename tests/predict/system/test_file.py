@@ -9,7 +9,7 @@ from tests.predict.making_systems import system
 
 from broadgauge.predict.system.file import dump_system, parse_system, read_system
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.system import Timing
+from broadgauge.specs.machines.system import Timing
 
 
 def test_what_is_written_is_read_back() -> None:

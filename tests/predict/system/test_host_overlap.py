@@ -16,8 +16,8 @@ from broadgauge.predict.system.host_overlap import (
     usual_overlap,
 )
 from broadgauge.predict.system.paths import sent_bytes
-from broadgauge.specs.network import payload_rate_gbps
-from broadgauge.specs.system import CollectiveTime, PathTimes
+from broadgauge.specs.machines.system import CollectiveTime, PathTimes
+from broadgauge.specs.networks.network import payload_rate_gbps
 
 RATE_GBPS = 0.5
 TIMES = st.floats(1e-6, 10)

@@ -12,8 +12,8 @@ from broadgauge.predict.system.knowledge import (
     observations_of,
 )
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.gpt import GptModel
-from broadgauge.specs.system import StepTime, System
+from broadgauge.specs.machines.system import StepTime, System
+from broadgauge.specs.workloads.gpt import GptModel
 
 LARGE = GptModel(layers=8, hidden=2048, heads=16, vocabulary=50_257, seq_len=1024)
 

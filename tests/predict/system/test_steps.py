@@ -25,11 +25,11 @@ from broadgauge.predict.system.curves import fabric_on, host_share
 from broadgauge.predict.system.host_overlap import host_overlaps
 from broadgauge.predict.system.measured_points import gemm
 from broadgauge.predict.system.steps import AskedStep, PredictedStep, predict_steps
-from broadgauge.specs.gpt import GptModel
-from broadgauge.specs.model_messages import fsdp_units
-from broadgauge.specs.network import Network, payload_rate_gbps
-from broadgauge.specs.system import CollectiveTime, System, TrainedStep
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.machines.system import CollectiveTime, System, TrainedStep
+from broadgauge.specs.networks.network import Network, payload_rate_gbps
+from broadgauge.specs.workloads.gpt import GptModel
+from broadgauge.specs.workloads.model_messages import fsdp_units
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 ROOT = fsdp_units(MODEL)[-1]
 

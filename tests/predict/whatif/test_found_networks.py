@@ -11,7 +11,7 @@ from broadgauge.predict.system.curves import host_path
 from broadgauge.predict.whatif.changes import Change, WhatIfAnswer
 from broadgauge.predict.whatif.whatif import what_if
 from broadgauge.results.model import RunSummary
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 
 RATES_GBPS = (0.1, 1.0, 10.0, 100.0, 200.0, 400.0)
 

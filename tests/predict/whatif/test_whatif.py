@@ -18,8 +18,8 @@ from broadgauge.predict.whatif.changes import Change, NamedNetwork, WhatIfAnswer
 from broadgauge.predict.whatif.whatif import what_if
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.network import Network
-from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.workloads.workload import CollectivesWorkload, CommandWorkload
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,15 @@ from broadgauge.results.model import RunSummary
 from broadgauge.results.statistics import ComparisonVerdict
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import Environment, GpuFacts, NodeFacts, Record, Status
-from broadgauge.specs.workload import CommandMetric, CommandWorkload, TrainWorkload, Workload
+from broadgauge.specs.records.record import Environment, GpuFacts, NodeFacts, Record, Status
+from broadgauge.specs.workloads.workload import (
+    CommandMetric,
+    CommandWorkload,
+    TrainWorkload,
+    Workload,
+)
 
 SLOW = Network(name="slow", rate_gbps=0.2)
 FAST = Network(name="fast", rate_gbps=1.0)

@@ -5,7 +5,7 @@ from tests.results.comparing.test_compare_cases import SLOW, a_case, a_run, an_e
 
 from broadgauge.results.comparing.compare_cases import compare_runs
 from broadgauge.results.model import RunComparison
-from broadgauge.specs.record import Environment
+from broadgauge.specs.records.record import Environment
 
 KNOWN = {"kubernetes": "v1.34.4", "zones": "us-east-3 × 2"}
 DIFFER = "The environments differ: a ratio may be theirs and not the change you made."

@@ -18,10 +18,10 @@ from broadgauge.results.resolution import smallest_ratio
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.plan import BaselineRun, Plan
-from broadgauge.specs.record import Record, Status
-from broadgauge.specs.workload import CommandMetric, CommandWorkload, Workload
+from broadgauge.specs.records.record import Record, Status
+from broadgauge.specs.workloads.workload import CommandMetric, CommandWorkload, Workload
 
 STEP = CommandMetric(name="step_time_s", regex="(.)")
 RATE = CommandMetric(name="images_per_s", regex="(.)", lower_is_better=False)

@@ -24,7 +24,7 @@ from broadgauge.results.comparing.gate import GateOutcome, gate, gate_across_run
 from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.plan import BaselineRun, Plan
-from broadgauge.specs.record import Environment, Record
+from broadgauge.specs.records.record import Environment, Record
 
 LIMIT = 0.03
 LAUNCH_SPREAD = 0.01

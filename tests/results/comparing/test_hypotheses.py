@@ -15,9 +15,9 @@ from broadgauge.results.model import RunSummary
 from broadgauge.results.summary import summarise_run
 from broadgauge.specs.case import Case
 from broadgauge.specs.hypothesis import Hypothesis
-from broadgauge.specs.network import NodePath
-from broadgauge.specs.record import Finding, Record, Severity, Status
-from broadgauge.specs.workload import CommandMetric, CommandWorkload
+from broadgauge.specs.networks.network import NodePath
+from broadgauge.specs.records.record import Finding, Record, Severity, Status
+from broadgauge.specs.workloads.workload import CommandMetric, CommandWorkload
 
 SUPPORTED, REFUTED, CANNOT_TELL = HypothesisVerdict
 REFERENCE = made.network_case("reference")

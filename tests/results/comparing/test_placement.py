@@ -5,7 +5,7 @@ from tests.results import simulated_experiments as made
 
 from broadgauge.results.comparing.placement import placements
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import NodePath
+from broadgauge.specs.networks.network import NodePath
 
 WIGGLE = (1.0, 1.01, 0.99, 1.005, 0.995)
 

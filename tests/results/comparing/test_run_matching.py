@@ -9,8 +9,8 @@ from tests.results.test_history import a_run as a_stored_run
 from broadgauge.cli.main import main
 from broadgauge.results.comparing.compare_cases import compare_runs
 from broadgauge.results.comparing.run_matching import case_differences, match_cases
-from broadgauge.specs.network import Network
-from broadgauge.specs.workload import CommandMetric, CommandWorkload
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.workloads.workload import CommandMetric, CommandWorkload
 
 BIGGER = TRAIN.model_copy(update={"batch_per_rank": 2 * TRAIN.batch_per_rank})
 

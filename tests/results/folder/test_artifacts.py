@@ -15,7 +15,7 @@ from broadgauge.results.folder.reading import read_run
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.launching import TrialOutcome
-from broadgauge.specs.record import Record, Status
+from broadgauge.specs.records.record import Record, Status
 
 
 def left(path: Path, content: bytes, kind: ArtifactKind = "trace") -> Artifact:

@@ -10,7 +10,7 @@ from tests.results.golden.make import values
 
 from broadgauge.results.folder.reading import read_run
 from broadgauge.results.folder.run_folder import RunFolder
-from broadgauge.specs.record import SCHEMA_VERSION
+from broadgauge.specs.records.record import SCHEMA_VERSION
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 VERSIONS = range(1, SCHEMA_VERSION + 1)

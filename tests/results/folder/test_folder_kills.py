@@ -23,7 +23,7 @@ from broadgauge.results.folder.records_file import read_records
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 CHANGING = ("open", "write", "fsync", "replace", "rename", "mkdir", "ftruncate", "unlink")
 KILLED, ENDED = 9, 0

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from rich.console import Console
 
 from broadgauge.analysis.analyse import analysed
-from broadgauge.report.terminal import print_run
+from broadgauge.report.terminal.printing import print_run
 from broadgauge.results.folder.reading import read_environments, read_plan
 from broadgauge.results.folder.records_file import read_records
 from broadgauge.results.summary import summarise_stored
@@ -25,12 +25,12 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.cost import Cost
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.hypothesis import Hypothesis, PublishedFigure
-from broadgauge.specs.imported import Imported
-from broadgauge.specs.network import Network, NodePath
+from broadgauge.specs.networks.network import Network, NodePath
 from broadgauge.specs.plan import BaselineRun, Plan, PlanGrowth, PlannedLaunch, PlannedTrial
-from broadgauge.specs.record import Environment, NodeFacts, Record
-from broadgauge.specs.variables import FromEnvironment
-from broadgauge.specs.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
+from broadgauge.specs.records.imported import Imported
+from broadgauge.specs.records.record import Environment, NodeFacts, Record
+from broadgauge.specs.secrets.variables import FromEnvironment
+from broadgauge.specs.workloads.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
 
 MODEL = {"layers": 1, "hidden": 32, "heads": 2, "seq_len": 16}
 WORKLOADS = (

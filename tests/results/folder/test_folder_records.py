@@ -11,9 +11,9 @@ from tests.costly import costly
 
 from broadgauge.engine.kinds.collectives import MOST_COLLECTIVE_ROWS
 from broadgauge.results.folder.record_line import record_line
-from broadgauge.specs.nccl import NcclUse, NcclWay
-from broadgauge.specs.op_rows import CollectiveRow
-from broadgauge.specs.record import (
+from broadgauge.specs.records.nccl import NcclUse, NcclWay
+from broadgauge.specs.records.op_rows import CollectiveRow
+from broadgauge.specs.records.record import (
     MAX_RECORD_BYTES,
     ErrorKind,
     Finding,

@@ -10,15 +10,15 @@ from rich.console import Console
 from tests.engine.making import a_plan, an_experiment, make_folder, run_in
 
 from broadgauge.analysis.analyse import analysed
-from broadgauge.report.export import to_csv, to_json
-from broadgauge.report.html import render
-from broadgauge.report.terminal import print_run
+from broadgauge.report.export.run_tables import to_csv, to_json
+from broadgauge.report.page.html import render
+from broadgauge.report.terminal.printing import print_run
 from broadgauge.results.folder.older_secrets import without_values
 from broadgauge.results.folder.reading import read_run
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.summary import summarise_stored
-from broadgauge.specs.reading import read_with_secrets
-from broadgauge.specs.writing import dump_experiment
+from broadgauge.specs.text.reading import read_with_secrets
+from broadgauge.specs.text.writing import dump_experiment
 
 PLANTED = "hf_Planted0in0older0files"
 THEN, TOKEN = "ANY_NAME", "HF_TOKEN"

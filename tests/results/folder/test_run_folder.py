@@ -11,7 +11,7 @@ from tests.engine.fake_platform import an_environment
 from tests.engine.making import YAML, a_plan, make_folder, run_in, trial_ids
 
 from broadgauge.analysis.store import read_analysed
-from broadgauge.report.html import write_report
+from broadgauge.report.page.html import write_report
 from broadgauge.results.folder.reading import read_run
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.folder.series import read_series

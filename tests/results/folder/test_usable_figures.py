@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from broadgauge.cli.main import main
-from broadgauge.report.drawing import Drawing
+from broadgauge.report.charts.drawing import Drawing
 from broadgauge.results.folder.reading import read_run
 from broadgauge.results.folder.record_line import record_line
 from broadgauge.results.folder.records_file import RECORDS_FILE
 from broadgauge.results.folder.usable_figures import LARGEST, without_unusable
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 GOLDEN = Path(__file__).parents[1] / "golden/schema-1"
 METRIC = "step_time_s"
@@ -50,9 +50,9 @@ def test_a_report_is_made_whatever_its_figures_are(
     value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its series, too. The pictures are not drawn, which takes long; their axes are made."""
-    monkeypatch.setattr("broadgauge.report.html.runtime", lambda: None)
+    monkeypatch.setattr("broadgauge.report.page.html.runtime", lambda: None)
     empty = Drawing(wide_svg="", narrow_svg="", vega_json="{}")
-    monkeypatch.setattr("broadgauge.report.page_charts.draw", lambda *_: empty)
+    monkeypatch.setattr("broadgauge.report.page.charts.draw", lambda *_: empty)
     run = golden_with(tmp_path, value)
     for path in (run / "series").glob("*.npy"):
         values = np.load(path)

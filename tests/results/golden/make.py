@@ -27,7 +27,7 @@ from broadgauge.results.folder.reading import StoredRun, read_run
 from broadgauge.results.folder.run_folder import RunFolder
 from broadgauge.results.folder.series import read_series
 from broadgauge.specs.launching import LaunchRequest
-from broadgauge.specs.record import (
+from broadgauge.specs.records.record import (
     SCHEMA_VERSION,
     Environment,
     ErrorKind,

@@ -13,7 +13,7 @@ from broadgauge.running.experiments import LoadedExperiment, load_text
 from broadgauge.running.rendering.devices import pod_devices
 from broadgauge.running.rendering.experiment import ON_KUBERNETES
 from broadgauge.running.rendering.run_job import run_job_of
-from broadgauge.specs.kubernetes import JobKind
+from broadgauge.specs.kubernetes.settings import JobKind
 
 RUN_LABEL = "small-0a1b2c"
 ORDERS = {order_key(0): gzip.compress(b'{"jobs": []}', mtime=0)}

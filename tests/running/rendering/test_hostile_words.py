@@ -24,7 +24,7 @@ from broadgauge.running.experiments import LoadedExperiment
 from broadgauge.running.rendering.experiment import RenderedExperiment, render_experiment
 from broadgauge.specs.errors import BroadgaugeError, InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.kubernetes_names import LABEL
+from broadgauge.specs.kubernetes.names import LABEL
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=24)
 ODD = st.sampled_from(

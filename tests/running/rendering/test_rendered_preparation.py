@@ -25,7 +25,7 @@ from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.messages.prepare_order import PREPARE_ORDER, VARIABLE, PrepareOrder
 from broadgauge.running.rendering.experiment import RenderedExperiment
 from broadgauge.specs.errors import BroadgaugeError, InputError
-from broadgauge.specs.pod_prepare import PodPrepare
+from broadgauge.specs.kubernetes.pod_prepare import PodPrepare
 
 STORAGE = "{name: storage, claim: fine-tuning-storage, mount: /mnt/storage/}"
 GRANITE = "{source: ibm-granite/granite-3.1-8b-starter-v2, to: model/granite-3.1-8b-starter-v2}"

@@ -13,7 +13,7 @@ from broadgauge.advise.limits import BACKEND_WIRE_RATIO, DIFFERENT_WIRES, SAME_E
 from broadgauge.results.comparing.compare_cases import compare_in_blocks, metric_of
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.specs.units import show_bandwidth, show_rate, show_ratio
 
 _METRIC = "busbw_gbyte_per_s"

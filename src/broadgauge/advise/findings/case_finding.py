@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from broadgauge.results.model import CaseSummary
-from broadgauge.specs.record import Finding
+from broadgauge.specs.records.record import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from broadgauge.advise.limits import AMPLIFICATION, LARGE_MESSAGE_BYTES, LINE_SHARE
 from broadgauge.specs.case import Case
-from broadgauge.specs.record import Finding, Record, Severity
+from broadgauge.specs.records.record import Finding, Record, Severity
 from broadgauge.specs.units import show_ratio, show_size
 
 

@@ -11,7 +11,7 @@ from broadgauge.advise.limits import NEGATIVE_SCALING_RATIO, NETWORK_SHARE
 from broadgauge.results.comparing.compare_cases import compare_in_blocks, metric_of
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.specs.units import show_count, show_ratio
 
 _METRICS = ("tokens_per_s", "samples_per_s")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from broadgauge.catalog.paths import Expectation, expect_path
 from broadgauge.specs.case import Case
-from broadgauge.specs.op_rows import OpRow
-from broadgauge.specs.record import Finding, PathFacts, Record, Severity
+from broadgauge.specs.records.op_rows import OpRow
+from broadgauge.specs.records.record import Finding, PathFacts, Record, Severity
 from broadgauge.specs.units import show_bandwidth, show_size
 
 _FIXES = {

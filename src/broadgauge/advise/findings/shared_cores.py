@@ -11,7 +11,7 @@ from broadgauge.advise.limits import (
 )
 from broadgauge.agent.taken_cores import TakenCores
 from broadgauge.results.model import CaseSummary, RunSummary
-from broadgauge.specs.record import NodeUse, Record, Status
+from broadgauge.specs.records.record import NodeUse, Record, Status
 from broadgauge.specs.units import show_ratio
 
 

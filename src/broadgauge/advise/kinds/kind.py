@@ -7,7 +7,7 @@ from typing import ClassVar
 from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.case import Case
-from broadgauge.specs.record import Finding, Record
+from broadgauge.specs.records.record import Finding, Record
 
 TrialRule = Callable[[Case, Record], Iterator[Finding]]
 """Reads a case and one good trial of it."""

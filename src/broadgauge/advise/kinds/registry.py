@@ -6,7 +6,7 @@ from broadgauge.advise.kinds.collectives import CollectivesInAdvise
 from broadgauge.advise.kinds.command import CommandInAdvise
 from broadgauge.advise.kinds.kind import KindInAdvise
 from broadgauge.advise.kinds.training import TrainingInAdvise
-from broadgauge.specs.workload import (
+from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandWorkload,
     TrainWorkload,

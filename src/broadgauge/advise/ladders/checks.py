@@ -29,7 +29,7 @@ from broadgauge.results.summary import estimate_over
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 from broadgauge.specs.units import show_rate, show_ratio, show_size, show_time
 
 COUNTED_RATIO = 0.05

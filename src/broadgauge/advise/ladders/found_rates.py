@@ -17,9 +17,9 @@ from broadgauge.advise.ladders.ladder import (
 from broadgauge.catalog.traffic import ring_node_bytes
 from broadgauge.predict.sensitivity.ladder import RATE_ERROR_RATIO
 from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
-from broadgauge.specs.collectives import CollectiveOp
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.units import show_size
+from broadgauge.specs.workloads.collectives import CollectiveOp
 
 OP: CollectiveOp = "all_reduce"
 """The only collective whose bytes are those of a ring in Gloo as in NCCL."""

@@ -37,10 +37,10 @@ from broadgauge.results.summary import estimate_over
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.metrics import unit_of
-from broadgauge.specs.network import Network
-from broadgauge.specs.record import Record
-from broadgauge.specs.workload import Workload
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.records.record import Record
+from broadgauge.specs.workloads.metrics import unit_of
+from broadgauge.specs.workloads.workload import Workload
 
 STEP_NAMES = ("step_time_s", "iteration_time_s")
 Prediction = Mapping[str, Estimate]

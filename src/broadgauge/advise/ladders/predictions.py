@@ -12,7 +12,7 @@ from broadgauge.predict.runs.check import check_run
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.system import System
+from broadgauge.specs.machines.system import System
 
 BY_SYSTEM = "predicted with a system file, no interval"
 BY_CATALOG = "predicted from the catalog, 80 % interval"

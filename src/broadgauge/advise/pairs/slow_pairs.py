@@ -35,8 +35,8 @@ from broadgauge.advise.pairs.pair_words import (
     what_groups_share,
 )
 from broadgauge.specs.case import Case
-from broadgauge.specs.pair_rates import RankPair, largest_of_pairs, pair_rate_gbyte_per_s
-from broadgauge.specs.record import Finding, Record, Severity
+from broadgauge.specs.records.pair_rates import RankPair, largest_of_pairs, pair_rate_gbyte_per_s
+from broadgauge.specs.records.record import Finding, Record, Severity
 from broadgauge.specs.units import show_rate, show_ratio
 
 _DEVIATIONS_PER_QUARTILE = 1.4826

@@ -13,7 +13,7 @@ from broadgauge.advise.findings.shared_cores import foreign_load_of
 from broadgauge.advise.limits import LINE_SHARE, is_ceiling_low, is_host_saturated
 from broadgauge.messages.vocabulary import UNDER_READ_RATIO
 from broadgauge.results.model import CaseSummary, RunSummary
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.units import show_rate, show_ratio, show_time
 
 _NO_ROOM = "a node's cores have no room left for its network stack"

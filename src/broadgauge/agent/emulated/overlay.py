@@ -22,7 +22,8 @@ from broadgauge.agent.emulated.traffic_control import set_sizes
 
 HEADER_BYTES = 50
 """Of every packet: outer Ethernet 14, IPv4 20, UDP 8, VXLAN 8 (RFC 7348, section 5). That of
-specs/network.py, which a test holds; here without pydantic, for a quick start of the probe."""
+specs/networks/network.py, which a test holds; here without pydantic, for a quick start of the
+probe."""
 
 PORT = 4789
 """IANA's for VXLAN (RFC 7348, section 5)."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from broadgauge.doctor.host.asking import active_ports, few_names, gpus_here
 from broadgauge.messages.hardware import HardwareFacts, HcaFacts, HcaPort
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 _HCAS = "/sys/class/infiniband"
 

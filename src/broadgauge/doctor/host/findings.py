@@ -13,7 +13,7 @@ from broadgauge.doctor.host import (
 )
 from broadgauge.doctor.host.variables import variable_findings
 from broadgauge.messages.hardware import HardwareFacts
-from broadgauge.specs.record import Finding
+from broadgauge.specs.records.record import Finding
 
 HostRule = Callable[[HardwareFacts], Iterator[Finding]]
 RULES: tuple[HostRule, ...] = (

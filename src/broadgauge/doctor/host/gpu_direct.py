@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from broadgauge.agent.hardware.gpus import can_dma_buf
 from broadgauge.doctor.host.asking import active_ports, few_names, gpus_here, nearest
 from broadgauge.messages.hardware import GpuDevice, HardwareFacts
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 
 def _has_both(facts: HardwareFacts) -> bool:

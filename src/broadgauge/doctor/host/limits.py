@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from broadgauge.agent.hardware.limits import ENOUGH_MEMLOCK_BYTES
 from broadgauge.doctor.host.asking import active_ports, gpus_here
 from broadgauge.messages.hardware import HardwareFacts
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.specs.units import show_size
 
 DOCKER_SHM_BYTES = 64 * 2**20

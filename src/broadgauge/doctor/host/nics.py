@@ -11,7 +11,7 @@ from broadgauge.doctor.host.asking import (
     socket_nics,
 )
 from broadgauge.messages.hardware import HardwareFacts, NicFacts
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 FAST_MBPS = 25_000
 """From here one core can't take 1500-byte packets at line rate; slower links rarely care."""

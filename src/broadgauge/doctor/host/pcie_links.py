@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from broadgauge.doctor.host.asking import gpus_here
 from broadgauge.messages.hardware import HardwareFacts, PciDevice
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 
 def _devices(facts: HardwareFacts) -> dict[str, tuple[str, PciDevice, bool]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from broadgauge.messages.hardware import HardwareFacts
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from broadgauge.doctor.host.asking import active_ports, gpus_here
 from broadgauge.messages.hardware import HardwareFacts
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 
 def several_nccl(facts: HardwareFacts) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from broadgauge.doctor.host.asking import active_ports, few_names
 from broadgauge.doctor.host.variable_evidence import Variables
 from broadgauge.messages.hardware import GidFacts, HardwareFacts, HcaFacts, HcaPort
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.wording.near_words import did_you_mean
 
 _INTERNAL = ("ib", "socket")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from broadgauge.catalog.nccl_variables import Version, version_of
 from broadgauge.messages.hardware import HardwareFacts
-from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
+from broadgauge.specs.secrets.names import MASK, is_secret, without_credentials
 
 _SHOWN_CHARACTERS = 120
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from broadgauge.doctor.host.asking import can_use_rdma, gpus_here
 from broadgauge.doctor.host.variable_evidence import Variables
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 Where = Literal["gpus", "hcas", "rdma", "anywhere"]
 """On which machines it costs something: two GPUs, adapters, RDMA that works. Where the machine is

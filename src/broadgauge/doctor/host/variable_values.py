@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from broadgauge.catalog.nccl_variables import OF_NCCL, NcclVariable, find_nccl_variable
 from broadgauge.doctor.host.variable_evidence import Variables, whole_number
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.wording.near_words import did_you_mean
 
 _LISTS = {

@@ -18,7 +18,7 @@ from broadgauge.doctor.host.variable_evidence import Variables
 from broadgauge.doctor.host.variable_traps import trap_findings
 from broadgauge.doctor.host.variable_values import value_findings
 from broadgauge.messages.hardware import HardwareFacts
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.wording.near_words import did_you_mean
 
 _NO_SETTING = ("container images", "builds")

@@ -8,7 +8,7 @@ from broadgauge.doctor.log.conclusions.registry import RULES
 from broadgauge.doctor.log.facts import LogReading
 from broadgauge.doctor.log.last_words import last_words, raised_unexplained
 from broadgauge.doctor.log.line_findings import line_conclusions, unknown_warnings
-from broadgauge.specs.record import Finding, Severity
+from broadgauge.specs.records.record import Finding, Severity
 
 ANY_ERROR = "any-error"
 ANY_OTHER = "any-other-error"

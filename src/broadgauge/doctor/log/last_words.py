@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import LastWords, LogReading
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 RULE = "process-ended"
 SURVIVED = "error-line-unknown"

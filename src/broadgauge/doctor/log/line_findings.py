@@ -11,7 +11,7 @@ from broadgauge.doctor.log.facts import LogReading, Place, ProcessFacts, Seen, S
 from broadgauge.doctor.log.origins import subjects_words
 from broadgauge.doctor.log.rule import FindingText, text_of
 from broadgauge.doctor.log.speakers import number_words, rank_words, who
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.wording.amounts import show_time
 from broadgauge.wording.listing import listed
 

@@ -41,7 +41,7 @@ def rule_files() -> Iterator[tuple[str, str]]:
 
 def parsed(name: str, text: str) -> list[dict[str, Any]]:
     """The plain rules of one file."""
-    from broadgauge.specs.yaml_source import parse_yaml  # a fifth of a second, rarely needed
+    from broadgauge.specs.text.yaml_source import parse_yaml  # a fifth of a second, rarely needed
 
     return list(parse_yaml(text, f"{name}.yaml").data["rules"])
 
@@ -70,7 +70,7 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} can't be read: {error}", hint="docs/doctor-rules.md") from error
-    from broadgauge.specs.yaml_source import parse_yaml
+    from broadgauge.specs.text.yaml_source import parse_yaml
 
     data = parse_yaml(text, str(path)).data
     entries = data.get("rules") if isinstance(data, dict) else None

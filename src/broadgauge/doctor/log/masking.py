@@ -2,8 +2,8 @@
 
 import re
 
-from broadgauge.specs.secret_names import MASK, is_secret, without_credentials
-from broadgauge.specs.token_forms import TOKEN, may_hold_token
+from broadgauge.specs.secrets.names import MASK, is_secret, without_credentials
+from broadgauge.specs.secrets.token_forms import TOKEN, may_hold_token
 
 _NAMED = re.compile(
     r"\b(?P<name>[A-Za-z][A-Za-z0-9_-]{2,60})"

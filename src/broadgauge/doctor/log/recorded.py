@@ -6,8 +6,8 @@ from pathlib import PurePath
 
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Place, Way
 from broadgauge.doctor.log.job import largest
-from broadgauge.specs.nccl import MOST_PAIRS, NcclUse, NcclWay
-from broadgauge.specs.record import Finding, Severity
+from broadgauge.specs.records.nccl import MOST_PAIRS, NcclUse, NcclWay
+from broadgauge.specs.records.record import Finding, Severity
 
 _MOST_NAMES = 32
 """Interfaces or adapters."""

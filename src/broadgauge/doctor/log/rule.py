@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from broadgauge.catalog.entries import Part
-from broadgauge.specs.record import Confidence, Severity
+from broadgauge.specs.records.record import Confidence, Severity
 
 Level = Literal["info", "warn", "text"]
 """How NCCL printed it; `text`: a line of anyone else, which may say it anywhere in the line."""

@@ -9,7 +9,7 @@ from broadgauge.engine.transfers import LATENCY_S, PROCESS_GROUP_S, transfer_s
 from broadgauge.messages.pair_order import ordered_pairs
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import Problem
-from broadgauge.specs.workload import CollectiveOp, CollectivesWorkload
+from broadgauge.specs.workloads.workload import CollectiveOp, CollectivesWorkload
 
 MOST_COLLECTIVE_ROWS = 160
 """Of one trial: some 335 bytes each, so that its record stays below 64 KiB."""

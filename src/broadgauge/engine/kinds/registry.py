@@ -6,7 +6,7 @@ from broadgauge.engine.kinds.collectives import CollectivesInEngine
 from broadgauge.engine.kinds.command import CommandInEngine
 from broadgauge.engine.kinds.kind import KindInEngine
 from broadgauge.engine.kinds.training import TrainingInEngine
-from broadgauge.specs.workload import (
+from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandWorkload,
     TrainWorkload,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from broadgauge.engine.kinds.kind import KindInEngine
 from broadgauge.engine.transfers import PROCESS_GROUP_S, transfer_s
 from broadgauge.specs.case import Case
-from broadgauge.specs.model_messages import fsdp_units
-from broadgauge.specs.workload import DATA_TYPE_BYTES, CollectiveOp, TrainWorkload
+from broadgauge.specs.workloads.model_messages import fsdp_units
+from broadgauge.specs.workloads.workload import DATA_TYPE_BYTES, CollectiveOp, TrainWorkload
 
 _FLOPS = {"cpu": 20e9, "cuda": 150e12}
 """FLOP/s of one rank in a small GPT's step. A guess."""

@@ -22,7 +22,7 @@ from broadgauge.platforms.hosts.ssh import SSH_FAILED, ssh_command
 from broadgauge.platforms.led.handle import LinkLost, NoLeader
 from broadgauge.platforms.led.leader_link import ByteStream, LeaderLink
 from broadgauge.specs.errors import PlatformError
-from broadgauge.specs.hosts import Host
+from broadgauge.specs.machines.hosts import Host
 
 KEEP_S = 24 * 3600.0
 """How long a leader waits for a tool, with all done or nothing to do."""

@@ -7,7 +7,7 @@ from broadgauge.agent.facts import HOST_FACTS, HostFacts
 from broadgauge.messages.codec import DecodeError
 from broadgauge.platforms.hosts import bootstrap
 from broadgauge.specs.errors import PlatformError
-from broadgauge.specs.hosts import Host
+from broadgauge.specs.machines.hosts import Host
 
 MOST_AT_ONCE = 16
 """As an sshd lets so many come at once that have not logged in: 10 to 100 (MaxStartups)."""

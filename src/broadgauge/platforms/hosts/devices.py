@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from broadgauge.agent.facts import HostFacts
-from broadgauge.specs.hosts import Host
+from broadgauge.specs.machines.hosts import Host
 from broadgauge.specs.platforms import Devices, PythonWithoutTorch
 
 

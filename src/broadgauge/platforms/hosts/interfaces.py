@@ -5,7 +5,7 @@ import ipaddress
 from broadgauge.agent.facts import HostFacts, InterfaceFacts
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
-from broadgauge.specs.found import Found
+from broadgauge.specs.networks.found import Found
 
 LOOPBACK = "lo"
 

@@ -21,10 +21,10 @@ from broadgauge.platforms.led.orders import Seats
 from broadgauge.platforms.led.platform import LedPlatform
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import PlatformError, RunFolderError
-from broadgauge.specs.hosts import Host
 from broadgauge.specs.launching import LaunchRequest
-from broadgauge.specs.record import Environment
-from broadgauge.specs.secrets import Secrets
+from broadgauge.specs.machines.hosts import Host
+from broadgauge.specs.records.record import Environment
+from broadgauge.specs.secrets.values import Secrets
 
 
 @dataclass(frozen=True, slots=True)

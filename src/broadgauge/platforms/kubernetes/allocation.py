@@ -38,8 +38,8 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError, LaunchError, PlatformError, RunFolderError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.launching import LaunchRequest
-from broadgauge.specs.record import Environment
-from broadgauge.specs.secrets import SecretText, SecretTexts
+from broadgauge.specs.records.record import Environment
+from broadgauge.specs.secrets.values import SecretText, SecretTexts
 
 
 class PodsAllocation:

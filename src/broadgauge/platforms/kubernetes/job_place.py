@@ -10,7 +10,7 @@ from pathlib import Path
 from broadgauge.manifests.names import word_of
 from broadgauge.messages.codec import Decoder
 from broadgauge.platforms.led.leader_file import LeaderFile
-from broadgauge.specs.kubernetes import JobKind
+from broadgauge.specs.kubernetes.settings import JobKind
 
 STATE_FILE = "kubernetes.json"
 """In the run folder's logs: which job of which cluster."""

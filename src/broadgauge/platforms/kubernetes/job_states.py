@@ -13,7 +13,7 @@ from broadgauge.platforms.kubernetes.resources import (
     Resource,
 )
 from broadgauge.specs.errors import PlatformError
-from broadgauge.specs.kubernetes import JobKind
+from broadgauge.specs.kubernetes.settings import JobKind
 
 AUTO: Final = "auto"
 """Asked for: the first of `RESOURCES` that the cluster has."""

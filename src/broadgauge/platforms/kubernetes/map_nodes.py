@@ -7,7 +7,7 @@ from broadgauge.agent.pod.address_map import parse_map
 from broadgauge.manifests.mapped_nodes import mapped_nodes
 from broadgauge.manifests.run_job import RunJob
 from broadgauge.specs.errors import Problem
-from broadgauge.specs.pod_networks import SecondaryNetwork
+from broadgauge.specs.networks.pod_networks import SecondaryNetwork
 from broadgauge.wording.near_words import did_you_mean
 
 MOST_SHOWN = 4

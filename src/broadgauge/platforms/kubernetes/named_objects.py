@@ -17,8 +17,8 @@ from broadgauge.platforms.kubernetes.resources import (
     STORAGE_CLASSES,
     Resource,
 )
-from broadgauge.specs.kubernetes import Kubernetes
-from broadgauge.specs.pod_volumes import Volume
+from broadgauge.specs.kubernetes.pod_volumes import Volume
+from broadgauge.specs.kubernetes.settings import Kubernetes
 
 REFERRED = (SECRETS, CONFIG_MAPS, CLAIMS)
 """Kinds that pods name."""

@@ -31,7 +31,7 @@ from broadgauge.platforms.kubernetes.resources import (
     Resource,
     resource_of,
 )
-from broadgauge.specs.kubernetes import MANAGED_BY, OUR_DOMAIN
+from broadgauge.specs.kubernetes.settings import MANAGED_BY, OUR_DOMAIN
 
 CREATION = f"{OUR_DOMAIN}/creation"
 """Annotation, of another value each time that objects are made: an answer may be lost, and what is

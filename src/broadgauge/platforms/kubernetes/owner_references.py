@@ -23,7 +23,7 @@ from broadgauge.platforms.kubernetes.resources import (
     SERVICES,
     resource_of,
 )
-from broadgauge.specs.kubernetes import JobKind
+from broadgauge.specs.kubernetes.settings import JobKind
 
 _OWNED = (ATTACHMENTS, CONFIG_MAPS, JOBS, SECRETS, SERVICES)
 """No claim, which stays, and no training runtime, which stays as long as a TrainJob uses it."""

@@ -20,7 +20,7 @@ from broadgauge.platforms.kubernetes.pod_states import Controller, PodState
 from broadgauge.platforms.kubernetes.pod_warnings import about, about_name
 from broadgauge.platforms.kubernetes.refusals import refusal
 from broadgauge.platforms.kubernetes.resources import JOBS, PYTORCH_JOBS, Resource
-from broadgauge.specs.kubernetes import JobKind
+from broadgauge.specs.kubernetes.settings import JobKind
 
 
 @dataclass(frozen=True, slots=True)

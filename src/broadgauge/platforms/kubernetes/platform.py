@@ -5,7 +5,7 @@ from broadgauge.platforms.kubernetes.allocation import PodsAllocation
 from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.led.platform import LedPlatform
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.secrets import SecretTexts
+from broadgauge.specs.secrets.values import SecretTexts
 
 
 class KubernetesPlatform(LedPlatform):

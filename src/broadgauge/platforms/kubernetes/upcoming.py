@@ -9,7 +9,7 @@ from broadgauge.platforms.kubernetes.api_errors import ApiError
 from broadgauge.platforms.kubernetes.job_place import JobPlace, run_label
 from broadgauge.platforms.kubernetes.job_states import AUTO, choice_words, choose_kind
 from broadgauge.platforms.kubernetes.refusals import refusal
-from broadgauge.specs.kubernetes import JobKind, Kubernetes
+from broadgauge.specs.kubernetes.settings import JobKind, Kubernetes
 
 
 @dataclass(frozen=True, slots=True)

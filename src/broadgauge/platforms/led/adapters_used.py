@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from broadgauge.messages.adapters_used import AdaptersUsed, CountedFor, PortUse
 from broadgauge.platforms.meant_transport import FELL_BACK
 from broadgauge.specs.case import Case
-from broadgauge.specs.nccl import NcclUse
-from broadgauge.specs.record import Confidence, Finding, Severity
-from broadgauge.specs.transports import BY_VERBS
+from broadgauge.specs.networks.transports import BY_VERBS
+from broadgauge.specs.records.nccl import NcclUse
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.wording.amounts import show_count, show_size
 
 COUNTERS = "adapter-counters"

@@ -9,7 +9,7 @@ from broadgauge.platforms.led.launch import ReportedLife
 from broadgauge.platforms.led.orders import Seats
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import LaunchRequest
-from broadgauge.specs.record import Environment
+from broadgauge.specs.records.record import Environment
 
 Say = Callable[[str], None]
 

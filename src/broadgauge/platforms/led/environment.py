@@ -10,10 +10,10 @@ from broadgauge.platforms.launch_folders import LaunchFolders
 from broadgauge.platforms.led.orders import Seats, facts_for, places_on, rank_variables
 from broadgauge.platforms.machine import installed_version
 from broadgauge.platforms.rank_environment import recorded_variables
-from broadgauge.specs.alike_nodes import alike_nodes
 from broadgauge.specs.case import Case
+from broadgauge.specs.machines.alike_nodes import alike_nodes
 from broadgauge.specs.platforms import PlatformKind
-from broadgauge.specs.record import Environment, GpuFacts, NodeFacts
+from broadgauge.specs.records.record import Environment, GpuFacts, NodeFacts
 
 
 def machines_environment(

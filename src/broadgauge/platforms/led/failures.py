@@ -12,7 +12,7 @@ from broadgauge.platforms.led.launch import ReportedLife
 from broadgauge.platforms.reading_logs import read_logs
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 REFUSED = "launch-refused"
 

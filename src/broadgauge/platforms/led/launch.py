@@ -37,7 +37,7 @@ from broadgauge.specs.launching import (
     TrialProgress,
     TrialRequest,
 )
-from broadgauge.specs.record import (
+from broadgauge.specs.records.record import (
     ClockFacts,
     Environment,
     ErrorKind,

@@ -30,7 +30,7 @@ from broadgauge.platforms.supervised import trial_order
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import BroadgaugeError, LaunchError, PlatformError, UncollectedError
 from broadgauge.specs.launching import WAITING, LaunchRequest, TrialProgress
-from broadgauge.specs.record import Phase
+from broadgauge.specs.records.record import Phase
 
 MOST_LOST = 5
 """Leaders or agents in a row, with no launch coming up between them; then the run is given up."""

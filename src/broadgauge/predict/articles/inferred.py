@@ -24,9 +24,9 @@ from broadgauge.predict.case import Fabric, TrainingCase
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.kinds import training_of
 from broadgauge.predict.predictor import predict_table
-from broadgauge.specs.cluster import split_shape
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.network import Network
+from broadgauge.specs.machines.cluster import split_shape
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.units import show_rate
 
 LEAST_GBPS, MOST_GBPS = 0.01, 10_000.0

@@ -32,7 +32,7 @@ class ArticleTable:
 
     title: str
     metric: str
-    """Of specs/metrics.py, or a name that ends with a unit."""
+    """Of specs/workloads/metrics.py, or a name that ends with a unit."""
     rows: tuple[ArticleFigure, ...]
     is_relative: bool = True
     """Is each figure also shown over the first?"""

@@ -11,7 +11,7 @@ from broadgauge.catalog.models import find_model
 from broadgauge.predict.articles.rows import ArticleRow, Goal, Role
 from broadgauge.predict.asking.from_catalog import shape_of
 from broadgauge.predict.case import CollectiveCurve, Fabric, ModelShape, TrainingCase, Transport
-from broadgauge.specs.workload import CollectiveOp
+from broadgauge.specs.workloads.workload import CollectiveOp
 
 CHARACTERS = 65
 """Of Shakespeare's text: 85M and 708M are 12 and 36 layers of 12 hidden² without an embedding of

@@ -11,11 +11,11 @@ from broadgauge.predict.asking.workload_case import fabric_of, training_case
 from broadgauge.predict.case import Fabric, TrainingCase, own_gpu_of
 from broadgauge.predict.kinds import training_of
 from broadgauge.specs.case import Case
-from broadgauge.specs.cluster import split_shape
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.network import AnyNetwork, Network
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.machines.cluster import split_shape
+from broadgauge.specs.networks.network import AnyNetwork, Network
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

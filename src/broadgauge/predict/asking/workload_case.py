@@ -2,10 +2,10 @@
 
 from broadgauge.predict.asking.from_catalog import priced_as
 from broadgauge.predict.case import Fabric, ModelShape, Precision, TrainingCase, Transport
-from broadgauge.specs.network import Network, NodePath
-from broadgauge.specs.network_face import NetworkFace
-from broadgauge.specs.pod_networks import PodNetwork
-from broadgauge.specs.workload import DATA_TYPE_BYTES, DataType, GptModel, TrainWorkload
+from broadgauge.specs.networks.face import NetworkFace
+from broadgauge.specs.networks.network import Network, NodePath
+from broadgauge.specs.networks.pod_networks import PodNetwork
+from broadgauge.specs.workloads.workload import DATA_TYPE_BYTES, DataType, GptModel, TrainWorkload
 
 REFERENCE_FRAMEWORK = "torch"
 """The reference trainer: plain eager PyTorch with a fused AdamW and no clipping."""

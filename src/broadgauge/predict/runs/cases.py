@@ -17,11 +17,11 @@ from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case, case_name
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate
-from broadgauge.specs.network import NodePath, PathKind
-from broadgauge.specs.record import Environment
+from broadgauge.specs.machines.system import CollectiveTime, PathTimes, Timing
+from broadgauge.specs.networks.network import NodePath, PathKind
+from broadgauge.specs.records.record import Environment
 from broadgauge.specs.selector import CaseSelector
-from broadgauge.specs.system import CollectiveTime, PathTimes, Timing
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 STEP, WITHOUT = "step_time_s", "step_without_communication_s"
 SELECTING = ("workload", "network", "shape", "backend")

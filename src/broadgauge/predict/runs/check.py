@@ -6,7 +6,7 @@ from broadgauge.predict.runs.cases import train_cases
 from broadgauge.predict.system.steps import AskedStep, predict_steps
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.system import System
+from broadgauge.specs.machines.system import System
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

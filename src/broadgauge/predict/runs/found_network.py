@@ -17,7 +17,7 @@ from broadgauge.predict.system.curves import CrossedLink, link_curve, with_all_o
 from broadgauge.predict.system.host_overlap import HostOverlap
 from broadgauge.predict.system.paths import sent_bytes
 from broadgauge.specs.case import Case
-from broadgauge.specs.network import AnyNetwork, Network
+from broadgauge.specs.networks.network import AnyNetwork, Network
 
 ADDED = HostOverlap(sharpness=1.0)
 """Host and wire one after the other."""

@@ -36,8 +36,8 @@ from broadgauge.predict.system.host_overlap import USUAL
 from broadgauge.predict.system.paths import sent_bytes
 from broadgauge.specs.case import Backend
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.network import AnyNetwork, Network
-from broadgauge.specs.system import PathTimes
+from broadgauge.specs.machines.system import PathTimes
+from broadgauge.specs.networks.network import AnyNetwork, Network
 
 Basis = Literal["own", "found", "host", "line", "unknown"]
 """Own collectives; those of a found network at another rate; the host's, with the line's rate; the

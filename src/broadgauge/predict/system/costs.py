@@ -25,8 +25,8 @@ from broadgauge.predict.system.measured_points import (
     nearness,
 )
 from broadgauge.predict.timeline.evaluation import Evaluation, evaluate
-from broadgauge.specs.system import Compute, StepTime, System
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.machines.system import Compute, StepTime, System
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 FORWARD_TRAFFIC, BACKWARD_TRAFFIC = 20.0, 40.0
 """Elements of a layer moved a token and hidden unit beside products and attention: two norms (2

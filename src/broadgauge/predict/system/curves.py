@@ -13,9 +13,9 @@ from broadgauge.predict.costs.curves import rising, time_at
 from broadgauge.predict.system.host_overlap import HostOverlap, host_overlaps, usual_overlap
 from broadgauge.predict.system.paths import Paths, path_curves, sent_bytes
 from broadgauge.specs.case import Backend
-from broadgauge.specs.collectives import CollectiveOp
-from broadgauge.specs.network import Network
-from broadgauge.specs.system import PathTimes
+from broadgauge.specs.machines.system import PathTimes
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.workloads.collectives import CollectiveOp
 
 OPS: tuple[CollectiveOp, ...] = ("all_reduce", "all_gather", "reduce_scatter")
 

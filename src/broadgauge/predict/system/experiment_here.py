@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from broadgauge.predict.kinds import training_of
 from broadgauge.predict.system.steps import AskedStep, backend_of, predict_steps
 from broadgauge.specs.case import Case
-from broadgauge.specs.cluster import split_shape
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.network import AnyNetwork, Network, NodePath
-from broadgauge.specs.system import System
+from broadgauge.specs.machines.cluster import split_shape
+from broadgauge.specs.machines.system import System
+from broadgauge.specs.networks.network import AnyNetwork, Network, NodePath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,11 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 
 from broadgauge.specs.base import did_you_mean
-from broadgauge.specs.document import Document
 from broadgauge.specs.errors import ExperimentError, InputError
-from broadgauge.specs.plain_messages import value_problem
-from broadgauge.specs.system import SYSTEM_FORMAT, SYSTEM_VERSION, System
-from broadgauge.specs.yaml_source import MAX_TEXT_BYTES, parse_yaml
+from broadgauge.specs.machines.system import SYSTEM_FORMAT, SYSTEM_VERSION, System
+from broadgauge.specs.text.document import Document
+from broadgauge.specs.text.plain_messages import value_problem
+from broadgauge.specs.text.yaml_source import MAX_TEXT_BYTES, parse_yaml
 from broadgauge.wording.file_kinds import special_kind
 
 HINT = "`broadgauge calibrate` measures this machine and writes one"

@@ -19,9 +19,9 @@ from broadgauge.predict.case import CollectiveCurve
 from broadgauge.predict.costs.curves import time_at
 from broadgauge.predict.system.paths import Paths, path_curves, sent_bytes
 from broadgauge.specs.case import Backend
-from broadgauge.specs.collectives import CollectiveOp
-from broadgauge.specs.network import payload_rate_gbps
-from broadgauge.specs.system import PathTimes
+from broadgauge.specs.machines.system import PathTimes
+from broadgauge.specs.networks.network import payload_rate_gbps
+from broadgauge.specs.workloads.collectives import CollectiveOp
 
 LEAST_WIRE_RATIO, MOST_WIRE_RATIO = 1.1, 3.0
 """Less is the host's own work, more something that disturbed the measurement."""

@@ -14,8 +14,8 @@ from broadgauge.predict.calibration.factors import Observation, fit
 from broadgauge.predict.case import Fabric, own_gpu_of
 from broadgauge.predict.facts.knowledge import Knowledge
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.system import System
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.machines.system import System
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 
 def calibrated_by(system: System, knowledge: Knowledge, gpu: Gpu | None = None) -> Knowledge:

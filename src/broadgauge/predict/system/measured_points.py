@@ -12,8 +12,8 @@ import numpy.typing as npt
 from broadgauge.predict.asking.workload_case import PRECISIONS
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns
-from broadgauge.specs.gpt import DataType
-from broadgauge.specs.system import AttentionTime, Compute, GemmTime
+from broadgauge.specs.machines.system import AttentionTime, Compute, GemmTime
+from broadgauge.specs.workloads.gpt import DataType
 
 NEAREST_POWER = 3.0
 """Of the distance, in powers of two, with which a measured point's weight falls."""

@@ -6,8 +6,8 @@ from broadgauge.catalog.traffic import gloo_node_bytes, ring_node_bytes
 from broadgauge.predict.case import CollectiveCurve
 from broadgauge.predict.costs.curves import rising
 from broadgauge.specs.case import Backend
-from broadgauge.specs.collectives import CollectiveOp
-from broadgauge.specs.system import PathTimes
+from broadgauge.specs.machines.system import PathTimes
+from broadgauge.specs.workloads.collectives import CollectiveOp
 
 Paths = Sequence[PathTimes]
 

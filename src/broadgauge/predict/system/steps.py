@@ -21,11 +21,11 @@ from broadgauge.predict.system.paths import path_curves
 from broadgauge.predict.system.trainer_bytes import step_bytes
 from broadgauge.predict.timeline.evaluation import evaluate
 from broadgauge.specs.case import Backend
-from broadgauge.specs.gpt import DATA_TYPE_BYTES
-from broadgauge.specs.model_messages import ddp_buckets, fsdp_units, gradient_elements
-from broadgauge.specs.network import AnyNetwork, Network, NodePath
-from broadgauge.specs.system import System, TrainedStep
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.machines.system import System, TrainedStep
+from broadgauge.specs.networks.network import AnyNetwork, Network, NodePath
+from broadgauge.specs.workloads.gpt import DATA_TYPE_BYTES
+from broadgauge.specs.workloads.model_messages import ddp_buckets, fsdp_units, gradient_elements
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 MOST_OVERHEAD_RATIO = 0.75
 """Of a step's compute that a strategy's own work on the host may be taken for: more is a machine

@@ -7,7 +7,7 @@ What a step gives to each collective (engine/expected_time.py), as the library s
 from broadgauge.engine.kinds.training import step_bytes as step_messages
 from broadgauge.predict.system.paths import sent_bytes
 from broadgauge.specs.case import Backend
-from broadgauge.specs.workload import TrainWorkload
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 
 def step_bytes(workload: TrainWorkload, backend: Backend, nodes: int, ranks_per_node: int) -> float:

@@ -14,9 +14,9 @@ from broadgauge.predict.whatif.changes import Change, NamedNetwork
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.gpt import DATA_TYPE_BYTES, DataType
-from broadgauge.specs.network import Network
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.units import parse_rate_gbps, show_rate
+from broadgauge.specs.workloads.gpt import DATA_TYPE_BYTES, DataType
 
 STRATEGIES: tuple[SplitStrategy, ...] = ("ddp", "fsdp", "hsdp")
 MOST_CHANGES = 1000

@@ -6,7 +6,7 @@ from broadgauge.predict.case import SplitStrategy
 from broadgauge.predict.prediction import Interval
 from broadgauge.predict.runs.cases import RunCase
 from broadgauge.predict.runs.network import Basis, CarriedFabric
-from broadgauge.specs.network import AnyNetwork
+from broadgauge.specs.networks.network import AnyNetwork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ one thread a rank.
 
 from functools import cache
 
-from broadgauge.specs.system import (
+from broadgauge.specs.machines.system import (
     AttentionTime,
     Compute,
     CopyTime,

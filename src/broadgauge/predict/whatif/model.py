@@ -22,7 +22,7 @@ from broadgauge.predict.timeline.evaluation import evaluate
 from broadgauge.predict.whatif.changes import Change, WhatIfAnswer
 from broadgauge.predict.whatif.core_prior import core_prior
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.system import PathTimes, System
+from broadgauge.specs.machines.system import PathTimes, System
 
 LEAST_EXPOSED_RATIO = 0.05
 """A step that waits less than this for communication says nothing of how fast its network is."""

@@ -19,7 +19,7 @@ from broadgauge.predict.whatif.changes import Change, Check, WhatIf, WhatIfAnswe
 from broadgauge.predict.whatif.model import RunModel
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.system import System
+from broadgauge.specs.machines.system import System
 
 
 def what_if(

@@ -1,4 +1,4 @@
-"""What was measured of a device? The form in which it is sent; specs/system.py reads it."""
+"""What was measured of a device? The form that is sent; specs/machines/system.py reads it."""
 
 from dataclasses import dataclass
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broadgauge.report.cells import Cell, estimate_cell
 from broadgauge.report.kinds.kind import ChartGroup, KindInReport
-from broadgauge.report.markup import Html
+from broadgauge.report.page.markup import Html
+from broadgauge.report.words.cells import Cell, estimate_cell
 from broadgauge.results.model import CaseSummary
 from broadgauge.results.pair_summaries import pair_matrix
 
@@ -19,7 +19,7 @@ class CollectivesInReport(KindInReport):
 
     @property
     def charts(self) -> tuple[ChartGroup, ...]:
-        from broadgauge.report.collective_pictures import COLLECTIVE_PICTURES
+        from broadgauge.report.charts.collective_pictures import COLLECTIVE_PICTURES
 
         return COLLECTIVE_PICTURES
 
@@ -32,11 +32,11 @@ class CollectivesInReport(KindInReport):
         return cell and Cell(main=cell.main, sub=cell.sub, below="slowest pair", detail=cell.detail)
 
     def details_on_page(self, summary: CaseSummary) -> Html:
-        from broadgauge.report.page_collectives import collectives_table
+        from broadgauge.report.page.collectives import collectives_table
 
         return collectives_table(summary)
 
     def print_details(self, summary: CaseSummary, console: Console) -> None:
-        from broadgauge.report.terminal_collectives import print_collectives
+        from broadgauge.report.terminal.collectives import print_collectives
 
         print_collectives(summary, console)

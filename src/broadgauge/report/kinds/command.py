@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from broadgauge.report.cells import Cell, estimate_cell
 from broadgauge.report.kinds.kind import ChartGroup, KindInReport
-from broadgauge.report.quantities import title_of
+from broadgauge.report.words.cells import Cell, estimate_cell
+from broadgauge.report.words.quantities import title_of
 from broadgauge.results.model import CaseSummary
-from broadgauge.specs.workload import CommandWorkload
+from broadgauge.specs.workloads.workload import CommandWorkload
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class CommandInReport(KindInReport):
 
     @property
     def charts(self) -> tuple[ChartGroup, ...]:
-        from broadgauge.report.step_pictures import STEP_PICTURES
+        from broadgauge.report.charts.step_pictures import STEP_PICTURES
 
         return STEP_PICTURES
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broadgauge.analysis.model import AnalysedRun
-from broadgauge.report.cells import Cell
-from broadgauge.report.chart_parts import Spec
-from broadgauge.report.markup import Html
+from broadgauge.report.charts.parts import Spec
+from broadgauge.report.page.markup import Html
+from broadgauge.report.words.cells import Cell
 from broadgauge.results.model import CaseSummary
 
 if TYPE_CHECKING:  # the page does without rich

@@ -6,7 +6,7 @@ from broadgauge.report.kinds.collectives import CollectivesInReport
 from broadgauge.report.kinds.command import CommandInReport
 from broadgauge.report.kinds.kind import KindInReport
 from broadgauge.report.kinds.training import TrainingInReport
-from broadgauge.specs.workload import (
+from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandWorkload,
     TrainWorkload,

@@ -8,6 +8,6 @@ class TrainingInReport(KindInReport):
 
     @property
     def charts(self) -> tuple[ChartGroup, ...]:
-        from broadgauge.report.step_pictures import STEP_PICTURES
+        from broadgauge.report.charts.step_pictures import STEP_PICTURES
 
         return STEP_PICTURES

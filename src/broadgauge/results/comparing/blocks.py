@@ -10,7 +10,7 @@ from itertools import chain
 
 from broadgauge.results.model import CaseSummary, Pause
 from broadgauge.results.statistics import LaunchPair
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 from broadgauge.specs.time_limits import TimeLimits
 
 ValueOf = Callable[[Record], float | None]

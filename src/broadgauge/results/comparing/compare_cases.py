@@ -19,7 +19,7 @@ from broadgauge.results.statistics import (
     compare_unpaired,
 )
 from broadgauge.specs.case import Case, CaseName, counterpart_name
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 
 def metric_of(name: str) -> ValueOf:

@@ -2,10 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from broadgauge.specs.alike_nodes import node_words
-from broadgauge.specs.cluster_words import UNKNOWN, cluster_words, fact_title, known_or_unknown
-from broadgauge.specs.imported import IMPORTED
-from broadgauge.specs.record import Environment
+from broadgauge.specs.machines.alike_nodes import node_words
+from broadgauge.specs.machines.cluster_words import (
+    UNKNOWN,
+    cluster_words,
+    fact_title,
+    known_or_unknown,
+)
+from broadgauge.specs.records.imported import IMPORTED
+from broadgauge.specs.records.record import Environment
 
 Environments = Mapping[str, Environment]
 """By their hashes."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from broadgauge.results.comparing.blocks import ValueOf
 from broadgauge.results.model import CaseSummary
-from broadgauge.specs.record import Record, Status
+from broadgauge.specs.records.record import Record, Status
 
 _WORDS = {
     Status.OK: "without the figure",

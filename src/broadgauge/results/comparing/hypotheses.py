@@ -32,7 +32,7 @@ from broadgauge.results.resolution import launches_to_tell
 from broadgauge.results.statistics import FEWEST_FOR_A_VERDICT, FEWEST_UNFLAGGED
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis
-from broadgauge.specs.record import Severity
+from broadgauge.specs.records.record import Severity
 
 ERROR_RATE = 0.05
 

@@ -17,7 +17,7 @@ from broadgauge.results.network_share import SHARE, share_of_launches
 from broadgauge.results.statistics import FEWEST_UNFLAGGED, interval_of_launches
 from broadgauge.specs.estimate import Estimate
 from broadgauge.specs.hypothesis import Hypothesis
-from broadgauge.specs.metrics import unit_of
+from broadgauge.specs.workloads.metrics import unit_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from broadgauge.results.folder import disk
 from broadgauge.specs.errors import RunFolderError
-from broadgauge.specs.record import KeptArtifact, Record
+from broadgauge.specs.records.record import KeptArtifact, Record
 from broadgauge.specs.units import show_size
 
 if TYPE_CHECKING:  # a run is shown without what ranks say

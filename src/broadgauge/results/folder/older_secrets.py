@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.secret_names import is_secret, without_credentials
-from broadgauge.specs.taking_secrets import declared_form, take_secrets
-from broadgauge.specs.variables import holds_secret
+from broadgauge.specs.secrets.names import is_secret, without_credentials
+from broadgauge.specs.secrets.taking import declared_form, take_secrets
+from broadgauge.specs.secrets.variables import holds_secret
 
 _KEY = re.compile(r"^\s*([A-Za-z_]\w*):", re.MULTILINE)
 _PARTS = ("workload", "network")
@@ -64,8 +64,8 @@ def without_values(experiment_yaml: str, filename: str) -> str:
     if not has_name and without_credentials(experiment_yaml) == experiment_yaml:
         return experiment_yaml
     # Here, so that a run that needs none of it is shown without YAML.
-    from broadgauge.specs.writing import dump_data
-    from broadgauge.specs.yaml_source import parse_yaml
+    from broadgauge.specs.text.writing import dump_data
+    from broadgauge.specs.text.yaml_source import parse_yaml
 
     try:
         document, secrets = take_secrets(parse_yaml(experiment_yaml, filename))

@@ -19,7 +19,7 @@ from broadgauge.results.folder.unreadable import HINT, why_unreadable
 from broadgauge.specs.base import AS_STORED
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import SCHEMA_VERSION, Environment, Record
+from broadgauge.specs.records.record import SCHEMA_VERSION, Environment, Record
 
 PLAN_FILE = "plan.json"
 EXPERIMENT_FILE = "experiment.yaml"

@@ -11,7 +11,7 @@ from typing import Any
 
 from broadgauge.results.folder.usable_figures import without_unusable
 from broadgauge.specs.base import StoredModel
-from broadgauge.specs.record import MAX_RECORD_BYTES, Finding, Record, Severity
+from broadgauge.specs.records.record import MAX_RECORD_BYTES, Finding, Record, Severity
 
 _MOST_LINES = 20
 _MOST_LINE_CHARACTERS = 500

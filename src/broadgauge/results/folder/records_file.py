@@ -19,7 +19,7 @@ from broadgauge.results.folder import disk
 from broadgauge.results.folder.unreadable import why_unreadable
 from broadgauge.results.folder.usable_figures import without_unusable
 from broadgauge.specs.errors import RunFolderError
-from broadgauge.specs.record import SCHEMA_VERSION, Record
+from broadgauge.specs.records.record import SCHEMA_VERSION, Record
 
 RECORDS_FILE = "records.jsonl"
 

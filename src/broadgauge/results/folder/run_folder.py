@@ -11,7 +11,7 @@ runs/<experiment>-<utc time>/
   logs/                      of the ranks
   lock                       held by the process that writes
 
-Its owner alone can enter it. No value of a secret is in it (specs/secrets.py).
+Its owner alone can enter it. No value of a secret is in it (specs/secrets/values.py).
 """
 
 import hashlib
@@ -56,7 +56,7 @@ from broadgauge.results.folder.series import (
 )
 from broadgauge.specs.errors import RunFolderError
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.record import SCHEMA_VERSION, Environment, Record
+from broadgauge.specs.records.record import SCHEMA_VERSION, Environment, Record
 
 LOGS_FOLDER = "logs"
 MIN_FREE_BYTES = 8_000_000

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from broadgauge.results.folder import disk
 from broadgauge.results.folder.usable_figures import LARGEST
 from broadgauge.specs.errors import RunFolderError
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 if TYPE_CHECKING:  # tables are shown without numpy
     import numpy as np

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable
 
 from broadgauge.specs.base import StoredModel
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 LARGEST = 1e100
 """Far above all that can be measured; squares and sums of many of them are still doubles."""

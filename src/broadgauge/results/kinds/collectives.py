@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from broadgauge.results.kinds.kind import KindInResults
 from broadgauge.results.tables import Cell, CellKind, RowTable
-from broadgauge.specs.record import Record
+from broadgauge.specs.records.record import Record
 
 _COLUMNS: dict[str, CellKind] = {
     "op": "text",

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from broadgauge.results.kinds.kind import KindInResults
-from broadgauge.specs.metrics import Direction, unit_of
-from broadgauge.specs.workload import CommandMetric, CommandWorkload
+from broadgauge.specs.workloads.metrics import Direction, unit_of
+from broadgauge.specs.workloads.workload import CommandMetric, CommandWorkload
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from broadgauge.specs.metrics import REGISTRY, Direction
+from broadgauge.specs.workloads.metrics import REGISTRY, Direction
 
 
 class KindInResults(ABC):

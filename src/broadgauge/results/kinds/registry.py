@@ -8,7 +8,7 @@ from broadgauge.results.kinds.kind import KindInResults
 from broadgauge.results.kinds.training import TrainingInResults
 from broadgauge.results.table_names import TableName
 from broadgauge.results.tables import RowTable
-from broadgauge.specs.workload import (
+from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandWorkload,
     TrainWorkload,

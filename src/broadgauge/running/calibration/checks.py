@@ -7,7 +7,7 @@ from broadgauge.predict.system.file import read_system
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Device
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.machine import MachineFacts
+from broadgauge.specs.machines.machine import MachineFacts
 
 DEVICES = ("auto", "cpu", "cuda")
 

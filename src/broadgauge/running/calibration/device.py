@@ -17,8 +17,8 @@ from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.running.limit_factor import refuse_wrong_factor
 from broadgauge.specs.case import Device
 from broadgauge.specs.errors import LaunchError
-from broadgauge.specs.machine import MachineFacts
-from broadgauge.specs.system import Compute
+from broadgauge.specs.machines.machine import MachineFacts
+from broadgauge.specs.machines.system import Compute
 
 CHILD = (sys.executable, "-P", "-m", "broadgauge.probes.calibration")
 MOST_CHILD_S = waiting_limit_s(600)

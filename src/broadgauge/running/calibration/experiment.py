@@ -10,14 +10,14 @@ from broadgauge.probes.calibration.shapes import choice
 from broadgauge.results.folder.series import read_series
 from broadgauge.results.model import STEP_OFF_SERIES, STEP_SERIES, CaseSummary, RunSummary
 from broadgauge.specs.case import Device
-from broadgauge.specs.cluster import Cluster
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.machine import MachineFacts
-from broadgauge.specs.network import Network, NodePath
-from broadgauge.specs.op_rows import CollectiveRow
-from broadgauge.specs.record import Record
-from broadgauge.specs.system import CollectiveTime, PathTimes, Timing, TrainedStep
-from broadgauge.specs.workload import CollectivesWorkload, TrainWorkload
+from broadgauge.specs.machines.cluster import Cluster
+from broadgauge.specs.machines.machine import MachineFacts
+from broadgauge.specs.machines.system import CollectiveTime, PathTimes, Timing, TrainedStep
+from broadgauge.specs.networks.network import Network, NodePath
+from broadgauge.specs.records.op_rows import CollectiveRow
+from broadgauge.specs.records.record import Record
+from broadgauge.specs.workloads.workload import CollectivesWorkload, TrainWorkload
 
 BETWEEN_NODES, SHAPED = "between-nodes", "between-nodes-shaped"
 SHAPED_GBPS: dict[Device, float] = {"cpu": 1.0, "cuda": 25.0}

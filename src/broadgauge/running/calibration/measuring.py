@@ -20,8 +20,14 @@ from broadgauge.running.starting import start
 from broadgauge.specs.case import Device
 from broadgauge.specs.errors import PlatformError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.machine import MachineFacts
-from broadgauge.specs.system import DeviceOfSystem, MachineOfSystem, PathTimes, System, TrainedStep
+from broadgauge.specs.machines.machine import MachineFacts
+from broadgauge.specs.machines.system import (
+    DeviceOfSystem,
+    MachineOfSystem,
+    PathTimes,
+    System,
+    TrainedStep,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from broadgauge.manifests.memory_need import MemoryPart, memory_part
 from broadgauge.running.kinds.kind import KindInRunning
 from broadgauge.specs.case import Case
-from broadgauge.specs.workload import CollectivesWorkload
+from broadgauge.specs.workloads.workload import CollectivesWorkload
 
 
 @dataclass(frozen=True, slots=True)

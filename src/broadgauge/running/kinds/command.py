@@ -17,9 +17,9 @@ from broadgauge.running.kinds.kind import KindInRunning
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.tasks import command_task, layout_of
-from broadgauge.specs.training_config import TrainingConfig
-from broadgauge.specs.workload import CommandWorkload
+from broadgauge.specs.workloads.tasks import command_task, layout_of
+from broadgauge.specs.workloads.training_config import TrainingConfig
+from broadgauge.specs.workloads.workload import CommandWorkload
 
 PYTHON_HINT = "an interpreter, the folder of an environment, or a conda environment's name"
 _PYTHON_LIMIT_S = waiting_limit_s(60.0)

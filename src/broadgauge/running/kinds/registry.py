@@ -6,7 +6,7 @@ from broadgauge.running.kinds.collectives import CollectivesInRunning
 from broadgauge.running.kinds.command import CommandInRunning
 from broadgauge.running.kinds.kind import KindInRunning
 from broadgauge.running.kinds.training import TrainingInRunning
-from broadgauge.specs.workload import (
+from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandWorkload,
     TrainWorkload,

@@ -11,7 +11,7 @@ from broadgauge.running.kinds.kind import KindInRunning
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.workload import HubDataset, JsonLines, TrainWorkload
+from broadgauge.specs.workloads.workload import HubDataset, JsonLines, TrainWorkload
 from broadgauge.wording.file_kinds import special_kind
 
 if TYPE_CHECKING:

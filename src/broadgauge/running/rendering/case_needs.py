@@ -9,7 +9,7 @@ from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.kubernetes import Kubernetes
+from broadgauge.specs.kubernetes.settings import Kubernetes
 
 
 def check_workloads(experiment: Experiment) -> None:

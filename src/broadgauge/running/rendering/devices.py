@@ -1,8 +1,8 @@
 """What has a cluster for ranks to run on, as far as an experiment says? No cluster is asked."""
 
-from broadgauge.specs.cluster import split_shape
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.machines.cluster import split_shape
 from broadgauge.specs.platforms import Devices
 
 

@@ -40,7 +40,7 @@ from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.launching import TrialRequest
 from broadgauge.specs.plan import Plan
-from broadgauge.specs.token_forms import holds_token
+from broadgauge.specs.secrets.token_forms import holds_token
 
 ON_KUBERNETES = "platform=kubernetes"
 """A `--set` text: whatever platform the file names, its faces of Kubernetes are rendered."""

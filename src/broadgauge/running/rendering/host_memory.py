@@ -11,7 +11,7 @@ from broadgauge.manifests.job import SHM_PER_RANK_BYTES
 from broadgauge.manifests.memory_need import MIB, MemoryNeed, MemoryPart, memory_part
 from broadgauge.running.kinds.registry import in_running
 from broadgauge.specs.case import Case
-from broadgauge.specs.kubernetes import Kubernetes
+from broadgauge.specs.kubernetes.settings import Kubernetes
 
 CUDA_RANK_BYTES = 900 * MIB
 """Of one rank alone: Python, torch, the CUDA context, kernels. Measured: 885 MiB."""

@@ -12,7 +12,7 @@ from broadgauge.manifests.patch_needs import notes_on
 from broadgauge.manifests.patching import KINDS, JobPatch, overlay_files, patch_of
 from broadgauge.running.rendering.wanted_network import WantedNetwork, added_network
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.yaml_source import MAX_TEXT_BYTES, parse_yaml
+from broadgauge.specs.text.yaml_source import MAX_TEXT_BYTES, parse_yaml
 from broadgauge.wording.file_kinds import special_kind
 
 _NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)

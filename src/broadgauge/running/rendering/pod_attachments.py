@@ -14,9 +14,9 @@ from broadgauge.manifests.topology import check_topology
 from broadgauge.manifests.user_files import shared_file
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.kubernetes import Kubernetes
-from broadgauge.specs.network import Network
-from broadgauge.specs.pod_networks import SecondaryNetwork
+from broadgauge.specs.kubernetes.settings import Kubernetes
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.networks.pod_networks import SecondaryNetwork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

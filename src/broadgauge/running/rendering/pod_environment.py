@@ -15,9 +15,9 @@ from broadgauge.platforms.paths import NCCL_VARIABLES
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.kubernetes import Kubernetes
-from broadgauge.specs.pod_networks import AttachedNetwork
-from broadgauge.specs.variables import FromEnvironment
+from broadgauge.specs.kubernetes.settings import Kubernetes
+from broadgauge.specs.networks.pod_networks import AttachedNetwork
+from broadgauge.specs.secrets.variables import FromEnvironment
 
 LOOPBACK = "lo"
 NCCL_LOG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,BOOTSTRAP,NET,ENV,GRAPH"}

@@ -6,7 +6,7 @@ from broadgauge.agent import bundle
 from broadgauge.manifests.nothing_secret import refuse_secret_words
 from broadgauge.manifests.prepared import Preparation, preparation
 from broadgauge.manifests.user_files import user_files
-from broadgauge.specs.kubernetes import Kubernetes
+from broadgauge.specs.kubernetes.settings import Kubernetes
 
 
 def prepare_for_pods(settings: Kubernetes, prefix: str, folder: Path) -> Preparation | None:

@@ -8,8 +8,8 @@ from broadgauge.manifests.rights import rights_file
 from broadgauge.running.experiments import LoadedExperiment
 from broadgauge.running.rendering.devices import pod_devices
 from broadgauge.running.rendering.experiment import render_experiment
-from broadgauge.specs.kubernetes import SecretRef
-from broadgauge.specs.secrets import declared
+from broadgauge.specs.kubernetes.settings import SecretRef
+from broadgauge.specs.secrets.values import declared
 
 _LOOKED_UP = SecretRef(secret="of-the-run", key="value")
 """For a variable that `run` puts into a Secret of its own: rights are of kinds, not of names."""

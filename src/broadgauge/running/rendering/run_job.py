@@ -33,7 +33,7 @@ from broadgauge.running.rendering.pod_preparation import prepare_for_pods
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
-from broadgauge.specs.kubernetes import JobKind, Kubernetes, SecretRef
+from broadgauge.specs.kubernetes.settings import JobKind, Kubernetes, SecretRef
 
 KEEP_S = 900.0
 """GPUs are held meanwhile: long enough to open a laptop again."""

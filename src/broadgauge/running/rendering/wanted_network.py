@@ -17,10 +17,10 @@ from broadgauge.running.experiments import load
 from broadgauge.running.rendering.pod_environment import network_variables
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.network import Network
-from broadgauge.specs.pod_networks import POD_INTERFACE, PodNetwork, SecondaryNetwork
-from broadgauge.specs.secret_names import url_secrets
-from broadgauge.specs.token_forms import holds_token
+from broadgauge.specs.networks.network import Network
+from broadgauge.specs.networks.pod_networks import POD_INTERFACE, PodNetwork, SecondaryNetwork
+from broadgauge.specs.secrets.names import url_secrets
+from broadgauge.specs.secrets.token_forms import holds_token
 
 POD_NETWORK = "pod"
 """Known without an experiment: the network that every pod has."""

@@ -2,7 +2,7 @@
 
 from broadgauge.doctor.log.facts import LogReading
 from broadgauge.doctor.log.findings import log_findings
-from broadgauge.specs.record import Finding
+from broadgauge.specs.records.record import Finding
 
 
 def found(reading: LogReading, rule: str) -> tuple[Finding, ...]:

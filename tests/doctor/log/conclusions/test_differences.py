@@ -5,7 +5,7 @@ from tests.doctor.log.readings import a_reading, processes, set_everywhere
 
 from broadgauge.doctor.log.facts import CommunicatorFacts, Place, ProcessFacts, Speaker
 from broadgauge.doctor.log.reading import read_text
-from broadgauge.specs.record import Severity
+from broadgauge.specs.records.record import Severity
 
 
 def test_one_rank_on_another_network() -> None:

@@ -2,7 +2,7 @@
 
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.doctor.log.reading import read_text
-from broadgauge.specs.record import Finding
+from broadgauge.specs.records.record import Finding
 
 NVML = "Failed to initialize NVML: Driver/library version mismatch\n"
 KERNEL = (

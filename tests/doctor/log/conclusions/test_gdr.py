@@ -12,7 +12,7 @@ from tests.doctor.log.readings import (
 )
 
 from broadgauge.doctor.log.facts import LogReading, Way
-from broadgauge.specs.record import Severity
+from broadgauge.specs.records.record import Severity
 
 ALL = ("gdr-off", "gdr-mixed", "gdr-too-far", "gdr-unknown")
 

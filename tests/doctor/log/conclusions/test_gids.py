@@ -2,7 +2,7 @@
 
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.doctor.log.reading import read_text
-from broadgauge.specs.record import Finding
+from broadgauge.specs.records.record import Finding
 
 FAILED = (
     "a1:10:12 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to {index}.\n"

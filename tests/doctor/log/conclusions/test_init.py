@@ -6,7 +6,7 @@ from tests.doctor.log.readings import a_reading, processes, the_communicator
 
 from broadgauge.doctor.log.conclusions.limits import INIT_S_PER_RANK, LONG_BOOTSTRAP_S, LONG_INIT_S
 from broadgauge.doctor.log.facts import LogReading, Place
-from broadgauge.specs.record import Confidence, Severity
+from broadgauge.specs.records.record import Confidence, Severity
 
 
 def stuck(*, completed: set[int], heard_of: set[int]) -> LogReading:

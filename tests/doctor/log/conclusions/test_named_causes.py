@@ -4,7 +4,7 @@ import pytest
 
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.doctor.log.reading import read_text
-from broadgauge.specs.record import Finding, Severity
+from broadgauge.specs.records.record import Finding, Severity
 
 LOST = (
     "{host}:71:190 [0] transport/net_ib.cc:1720 NCCL WARN NET/IB: Got completion from peer "

@@ -13,7 +13,7 @@ from tests.doctor.log.readings import (
 )
 
 from broadgauge.doctor.log.facts import Adapter, LogReading
-from broadgauge.specs.record import Confidence, Severity
+from broadgauge.specs.records.record import Confidence, Severity
 
 NO_DEVICE = "NET/IB : No device found."
 

@@ -4,7 +4,7 @@ from tests.doctor.log.conclusions.found import found, the
 from tests.doctor.log.readings import a_reading, one_node, set_everywhere, the_communicator
 
 from broadgauge.doctor.log.facts import Way
-from broadgauge.specs.record import Severity
+from broadgauge.specs.records.record import Severity
 
 
 def test_more_nodes_than_hosts_are_containers_of_one_host() -> None:

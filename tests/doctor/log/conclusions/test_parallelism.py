@@ -10,7 +10,7 @@ from tests.doctor.log.readings import (
 )
 
 from broadgauge.doctor.log.facts import Adapter
-from broadgauge.specs.record import Confidence
+from broadgauge.specs.records.record import Confidence
 
 
 def test_two_channels_over_fast_adapters() -> None:

@@ -13,7 +13,7 @@ from tests.doctor.log.readings import (
 )
 
 from broadgauge.doctor.log.facts import Way
-from broadgauge.specs.record import Confidence, Severity
+from broadgauge.specs.records.record import Confidence, Severity
 
 
 def test_one_pair_over_the_hosts_memory_beside_others_by_p2p() -> None:

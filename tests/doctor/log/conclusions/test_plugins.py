@@ -2,7 +2,7 @@
 
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.doctor.log.reading import read_text
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 OWN_WORDS = "cannot reach the receive data path manager"
 

@@ -11,7 +11,7 @@ from tests.doctor.log.readings import (
 )
 
 from broadgauge.doctor.log.facts import LogReading
-from broadgauge.specs.record import Confidence, Severity
+from broadgauge.specs.records.record import Confidence, Severity
 
 
 def trapped(channels: int = 2) -> LogReading:

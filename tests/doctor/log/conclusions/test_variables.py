@@ -4,7 +4,7 @@ from tests.doctor.log.conclusions.found import found, the
 from tests.doctor.log.readings import a_reading, processes, set_everywhere
 
 from broadgauge.doctor.log.findings import log_findings
-from broadgauge.specs.record import Severity
+from broadgauge.specs.records.record import Severity
 
 UNKNOWN = "host-variable-unknown"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import LogReading, Seen
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 _FSDP = frozenset({"fsdp-configured", "full-state-dict"})
 """Rules of lines that only a configuration with FSDP's settings has."""

@@ -11,7 +11,7 @@ from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Seen, Way
 from broadgauge.doctor.log.job import is_of_network, largest
 from broadgauge.doctor.log.rule import PROCESS_GROUP
 from broadgauge.doctor.log.speakers import rank_words
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 TIMEOUT = "torch-watchdog-timeout"
 OF_TIMEOUT = frozenset({TIMEOUT, "torch-taken-down", "torch-watchdog-stuck"})

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from broadgauge.doctor.log.facts import LogReading, Place
-from broadgauge.specs.record import Finding
+from broadgauge.specs.records.record import Finding
 
 MOST_LINES = 3
 MOST_CHARACTERS = 400

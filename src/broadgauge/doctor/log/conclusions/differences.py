@@ -6,7 +6,7 @@ from broadgauge.doctor.log.conclusions.conclusion import Conclusion
 from broadgauge.doctor.log.facts import LogReading, ProcessFacts
 from broadgauge.doctor.log.job import first_place, is_on, largest, variable
 from broadgauge.doctor.log.speakers import who
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 _MOST_SHOWN = 3
 _MUST_AGREE = (

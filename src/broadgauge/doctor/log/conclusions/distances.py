@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion
 from broadgauge.doctor.log.facts import ListedDistances, LogReading
 from broadgauge.doctor.log.speakers import named
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.wording.listing import listed
 
 _NVLINK = "NV"

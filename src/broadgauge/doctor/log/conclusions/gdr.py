@@ -14,7 +14,7 @@ from broadgauge.doctor.log.job import (
     version_key,
 )
 from broadgauge.doctor.log.speakers import named, who
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 _TRACE_FROM = (2, 30, 4)
 """From here on the lines of each GPU and adapter are TRACE, which releases do not print. Source:

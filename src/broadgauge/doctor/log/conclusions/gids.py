@@ -7,7 +7,7 @@ from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.conclusions.port_events import COMPLETION_RULE
 from broadgauge.doctor.log.facts import ListedGid, LogReading, Seen
 from broadgauge.doctor.log.speakers import named, who
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 _ENDS = re.compile(
     r"localGid (?P<here>[0-9a-fA-F:.]{2,60}) remoteGids? ?(?P<there>[0-9a-fA-F:.]{2,60})"

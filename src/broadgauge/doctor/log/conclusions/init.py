@@ -13,7 +13,7 @@ from broadgauge.doctor.log.conclusions.limits import (
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Place, ProcessFacts
 from broadgauge.doctor.log.job import largest
 from broadgauge.doctor.log.speakers import rank_words, who
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.specs.units import show_time
 
 _FEWEST_PROCESSES = 3

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import LogReading
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 MESH_RULE = "mesh-sidecar"
 _CONSEQUENCES = (

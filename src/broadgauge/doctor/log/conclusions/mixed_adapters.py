@@ -7,7 +7,7 @@ from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.conclusions.port_events import COMPLETION_RULE
 from broadgauge.doctor.log.facts import LogReading
 from broadgauge.doctor.log.speakers import named
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 _ADAPTER = re.compile(r"\bhca (?P<name>\S+)")
 """Source: NVIDIA/nccl src/transport/net_ib.cc (2.20 and later), ncclIbTest."""

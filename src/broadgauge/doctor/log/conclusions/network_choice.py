@@ -18,7 +18,7 @@ from broadgauge.doctor.log.job import (
     variable,
 )
 from broadgauge.doctor.log.speakers import named, who
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 RDMA_MISSING = "rdma-missing"
 """Not told where the user says that TCP is meant."""

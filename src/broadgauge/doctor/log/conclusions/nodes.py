@@ -6,7 +6,7 @@ from broadgauge.doctor.log.conclusions.conclusion import Conclusion
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Way
 from broadgauge.doctor.log.job import NO_P2P_LEVELS, is_on, largest, variable
 from broadgauge.doctor.log.speakers import named
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 
 def nodes_are_hosts(reading: LogReading) -> Iterator[Conclusion]:

@@ -6,7 +6,7 @@ from broadgauge.doctor.log.conclusions.conclusion import Conclusion
 from broadgauge.doctor.log.conclusions.limits import FAST_GBPS, FEW_CHANNELS
 from broadgauge.doctor.log.facts import LogReading
 from broadgauge.doctor.log.job import has_several_nodes, largest, uses_sockets, variable
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.specs.units import show_rate
 
 _LIMITS = ("NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS")

@@ -15,7 +15,7 @@ from broadgauge.doctor.log.job import (
     said,
     variable,
 )
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.wording.listing import listed
 
 Pair = tuple[int, int]

@@ -6,7 +6,7 @@ from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.conclusions.limits import MANY_CORRECTED
 from broadgauge.doctor.log.facts import LogReading, Seen
 from broadgauge.doctor.log.speakers import named
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 CORRECTED_RULE = "pcie-corrected"
 LOST_RULE = "xid-79"

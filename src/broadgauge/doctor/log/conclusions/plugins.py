@@ -15,7 +15,7 @@ from broadgauge.doctor.log.job import (
 )
 from broadgauge.doctor.log.origins import EXTERNAL, subject_of
 from broadgauge.doctor.log.speakers import named, who
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 _TOO_OLD = re.compile(r"(?P<library>\S+): version [`'](?P<version>[^']+)' not found")
 """The dynamic linker's words. Source: glibc elf/dl-version.c."""

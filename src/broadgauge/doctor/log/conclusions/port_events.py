@@ -7,7 +7,7 @@ from broadgauge.doctor.log.clocks import span_words
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import LogReading, Seen
 from broadgauge.doctor.log.speakers import named
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 EVENT_RULE = "ib-port-event"
 COMPLETION_RULE = "ib-completion-named"

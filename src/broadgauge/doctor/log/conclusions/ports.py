@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import ListedPort, LogReading
 from broadgauge.doctor.log.speakers import named
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.wording.listing import listed
 
 _WITHOUT_LINK = ("Polling", "Sleep", "PortConfigurationTraining", "LinkErrorRecovery")

@@ -14,7 +14,7 @@ from broadgauge.doctor.log.job import (
     uses_sockets,
 )
 from broadgauge.doctor.log.speakers import named, who
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 _ONE_HOST = re.compile(
     r"lo|(docker|virbr|cni|podman|lxcbr|lxdbr|br-|kube-bridge|nodelocaldns)[\w.-]*|veth[0-9a-f]{5,}"

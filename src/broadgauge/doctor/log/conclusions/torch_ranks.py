@@ -7,7 +7,7 @@ from broadgauge.doctor.log.conclusions.collectives import OF_TIMEOUT, TIMEOUT
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import LogReading
 from broadgauge.doctor.log.speakers import rank_words
-from broadgauge.specs.record import Confidence, Finding, Severity
+from broadgauge.specs.records.record import Confidence, Finding, Severity
 from broadgauge.wording.amounts import show_time
 
 _DUMP = "torch-dump-signal"

@@ -7,7 +7,7 @@ from broadgauge.doctor.log.conclusions.conclusion import Conclusion
 from broadgauge.doctor.log.facts import LogReading, ProcessFacts
 from broadgauge.doctor.log.job import first_place
 from broadgauge.doctor.log.speakers import who
-from broadgauge.specs.record import Finding
+from broadgauge.specs.records.record import Finding
 
 
 def variables_set(reading: LogReading) -> Iterator[Conclusion]:

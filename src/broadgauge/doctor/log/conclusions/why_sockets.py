@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from broadgauge.doctor.log.facts import LogReading, Place, ProcessFacts
 from broadgauge.doctor.log.job import SOCKET, external_plugins_failed, is_on, said, variable
 from broadgauge.doctor.log.origins import EXTERNAL, subject_of
-from broadgauge.specs.record import Confidence
+from broadgauge.specs.records.record import Confidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from broadgauge.platforms.kubernetes.inventory.found_definitions import (
     pool_of,
 )
 from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping, mappings, text
-from broadgauge.specs.kubernetes_names import LabelName, is_name
+from broadgauge.specs.kubernetes.names import LabelName, is_name
 
 T = TypeVar("T")
 

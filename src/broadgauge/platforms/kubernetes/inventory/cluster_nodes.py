@@ -23,7 +23,7 @@ from broadgauge.platforms.kubernetes.json_shapes import (
     text,
     texts,
 )
-from broadgauge.specs.kubernetes_names import (
+from broadgauge.specs.kubernetes.names import (
     LabelKey,
     LabelValue,
     ObjectName,

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from broadgauge.manifests.attachments import RESOURCE_NAME
 from broadgauge.manifests.job_parts import is_gpu
 from broadgauge.platforms.kubernetes.json_shapes import JsonMap, mapping, mappings, text, whole
-from broadgauge.specs.attachment_rules import MODES
-from broadgauge.specs.kubernetes_names import LabelName, ObjectName, ResourceName, is_name
-from broadgauge.specs.pod_networks import DeviceName
+from broadgauge.specs.kubernetes.names import LabelName, ObjectName, ResourceName, is_name
+from broadgauge.specs.networks.attachment_rules import MODES
+from broadgauge.specs.networks.pod_networks import DeviceName
 from broadgauge.wording.printable import printable
 
 MULTUS_SHARED = "default"

@@ -16,7 +16,7 @@ from broadgauge.platforms.kubernetes.inventory.found_definitions import (
     FoundDefinition,
     SriovPool,
 )
-from broadgauge.specs.transports import NAMES
+from broadgauge.specs.networks.transports import NAMES
 
 _RAIL = re.compile(r"[-.]?\d+$")
 _AXIS = re.compile(r"(-nics)+(?=-|$)")

@@ -7,7 +7,7 @@ from broadgauge.advise.kinds.kind import KindInAdvise, TrialRule
 from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.case import Case
-from broadgauge.specs.record import Finding, Record, Severity
+from broadgauge.specs.records.record import Finding, Record, Severity
 
 
 def _every_nap(case: Case, record: Record) -> Iterator[Finding]:

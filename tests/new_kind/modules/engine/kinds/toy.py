@@ -1,6 +1,6 @@
 """What does the engine know of naps?"""
 
-from broadgauge.specs.toy import ToyWorkload
+from broadgauge.specs.workloads.toy import ToyWorkload
 
 from broadgauge.engine.kinds.kind import KindInEngine
 from broadgauge.specs.case import Case

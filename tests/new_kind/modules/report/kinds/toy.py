@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from broadgauge.analysis.model import AnalysedRun
-from broadgauge.report.cells import Cell, estimate_cell
-from broadgauge.report.chart_parts import Spec, frame, rows_of
+from broadgauge.report.charts.parts import Spec, frame, rows_of
 from broadgauge.report.kinds.kind import Chart, ChartGroup, KindInReport
-from broadgauge.report.markup import Html, tag
+from broadgauge.report.page.markup import Html, tag
+from broadgauge.report.words.cells import Cell, estimate_cell
 from broadgauge.results.model import CaseSummary
 
 

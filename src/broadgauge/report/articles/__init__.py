@@ -1,0 +1,1 @@
+"""What is shown of one article: published beside predicted, emulated, and yours?"""

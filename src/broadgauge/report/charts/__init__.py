@@ -1,0 +1,1 @@
+"""Which pictures are there of a run, and how are they drawn?"""

@@ -1,0 +1,1 @@
+"""What does doctor say of logs, of this machine, of a run?"""

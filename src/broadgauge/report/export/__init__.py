@@ -1,0 +1,1 @@
+"""How do a run's figures get into another tool?"""

@@ -1,0 +1,1 @@
+"""How does a run become one HTML file?"""

@@ -1,0 +1,1 @@
+"""What do runs, comparisons and the catalog look like in the terminal?"""

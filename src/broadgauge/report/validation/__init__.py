@@ -1,0 +1,1 @@
+"""How good are predictions? What `validate` prints, and docs/validation.md."""

@@ -1,0 +1,1 @@
+"""How is it said? The same in the terminal, on the page and in files."""

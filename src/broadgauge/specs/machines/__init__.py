@@ -1,0 +1,1 @@
+"""Which machines, how many, and what is known of them?"""

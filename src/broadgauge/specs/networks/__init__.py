@@ -1,0 +1,1 @@
+"""What is between the ranks: emulated, found, attached to pods?"""

@@ -1,0 +1,1 @@
+"""What is kept of a trial, whoever measured it?"""

@@ -1,0 +1,1 @@
+"""Which variables are secrets, and how are their values kept out of all that is written?"""

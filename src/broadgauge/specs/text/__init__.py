@@ -1,0 +1,1 @@
+"""How does a YAML text become an experiment, and an experiment a text?"""

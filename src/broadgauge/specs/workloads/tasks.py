@@ -1,0 +1,122 @@
+"""What are the ranks told of a case? Its task, with nothing left to choose.
+
+One function a kind of workload, found by `task_of`.
+"""
+
+from typing import assert_never
+
+from broadgauge.messages.tasks import (
+    CollectivesTask,
+    CommandTask,
+    DatasetText,
+    FileText,
+    JsonLinesText,
+    MetricSource,
+    RankLayout,
+    StandardLibraryText,
+    Task,
+    TextSource,
+    TrainTask,
+)
+from broadgauge.specs.case import Case
+from broadgauge.specs.workloads.workload import (
+    CollectivesWorkload,
+    CommandWorkload,
+    HubDataset,
+    JsonLines,
+    TrainWorkload,
+    Workload,
+)
+
+
+def layout_of(case: Case) -> RankLayout:
+    """Who takes part in this case, and through what?"""
+    return RankLayout(
+        nodes=case.nodes,
+        ranks_per_node=case.ranks_per_node,
+        device=case.device,
+        backend=case.backend,
+    )
+
+
+def task_of(workload: Workload) -> Task:
+    """The only place in this room that asks which kind it is."""
+    match workload:
+        case CollectivesWorkload():
+            return collectives_task(workload)
+        case TrainWorkload():
+            return train_task(workload)
+        case CommandWorkload():
+            return command_task(workload)
+        case _:
+            assert_never(workload)
+
+
+def collectives_task(workload: CollectivesWorkload) -> CollectivesTask:
+    return CollectivesTask(
+        engine=workload.engine,
+        ops=workload.ops,
+        dtypes=workload.dtypes,
+        sizes_bytes=workload.sizes_bytes(),
+        warm_up_iterations=workload.warm_up_iterations,
+        min_iterations=workload.min_iterations,
+        max_iterations=workload.max_iterations,
+        budget_s=workload.budget_s,
+        check=workload.check,
+        cuda_graphs=workload.cuda_graphs,
+        pairwise=workload.pairwise,
+    )
+
+
+def train_task(workload: TrainWorkload) -> TrainTask:
+    return TrainTask(
+        strategy=workload.strategy,
+        model=workload.model.shape,
+        batch_per_rank=workload.batch_per_rank,
+        accumulation=workload.accumulation,
+        dtype=workload.dtype,
+        gradient_dtype=workload.gradient_dtype,
+        reshard_after_forward=workload.reshard_after_forward,
+        bucket_cap_bytes=workload.bucket_cap_bytes,
+        learning_rate=workload.learning_rate,
+        steps=workload.steps,
+        warm_up_steps=workload.warm_up_steps,
+        block_steps=workload.block_steps,
+        communication_off=workload.communication_off,
+        text=text_source(workload),
+    )
+
+
+def text_source(workload: TrainWorkload) -> TextSource:
+    """The user's records or file, else Python's own sources."""
+    match workload.data:
+        case JsonLines() as lines:
+            return JsonLinesText(path=lines.jsonl, field=lines.field)
+        case HubDataset() as hub:
+            return DatasetText(
+                dataset=hub.dataset, subset=hub.subset, split=hub.split, field=hub.field
+            )
+        case None:
+            return StandardLibraryText() if workload.text is None else FileText(path=workload.text)
+        case unknown:
+            assert_never(unknown)
+
+
+def command_task(workload: CommandWorkload) -> CommandTask:
+    return CommandTask(
+        command=workload.words,
+        working_directory=workload.working_directory,
+        metrics=tuple(
+            MetricSource(
+                name=metric.name,
+                regex=metric.regex,
+                comma=metric.comma,
+                json_key=metric.json_key,
+                skip_first=metric.skip_first,
+                scale=metric.scale,
+            )
+            for metric in workload.metrics
+        ),
+        python=workload.python,
+        stack_hook=workload.stack_hook,
+    )

@@ -1,0 +1,104 @@
+"""What is trained, how, and on which text?"""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from broadgauge.specs.base import Name, Spec, not_yet
+from broadgauge.specs.units import SizeBytes
+from broadgauge.specs.workloads.common import WorkloadBase
+from broadgauge.specs.workloads.gpt import DataType, GptModel, Strategy
+
+PLANNED_STRATEGIES = ("hsdp", "lora")
+
+
+class JsonLines(Spec):
+    """A file of JSON objects, one a line."""
+
+    jsonl: str = Field(min_length=1)
+    """Its path, starting at the experiment file's folder, as that of `text` does."""
+    field: str = Field(default="text", min_length=1)
+    """The key of the text; dots step into objects."""
+
+
+class HubDataset(Spec):
+    """A data set of the Hugging Face hub, or a folder that `datasets` saved; needs
+    `pip install 'broadgauge[data]'`."""
+
+    dataset: str = Field(min_length=1)
+    """A folder of `save_to_disk`, starting at the experiment file's folder; or a name that has been
+    loaded on this machine before: ranks read the library's cache and fetch nothing."""
+    subset: str | None = None
+    """The hub's configuration, such as `wikitext-2-raw-v1`."""
+    split: str = Field(default="train", min_length=1)
+    """Split of the dataset, such as `train`."""
+    field: str = Field(default="text", min_length=1)
+    """The column of the text; dots step into objects."""
+
+
+class TrainWorkload(WorkloadBase):
+    """A real data-parallel training of a small GPT on real text, and the same step with
+    communication off."""
+
+    kind: Literal["train"]
+    """The kind of workload: says which keys the entry has."""
+    name: Name = "train"
+    """Name in tables, labels and selectors."""
+    strategy: Strategy = "ddp"
+    """ddp: every rank has the whole model. fsdp: parameters, gradients and optimizer are sharded
+    over all ranks (FSDP2, `fully_shard` of each block)."""
+    model: GptModel = GptModel()
+    """Shape of the GPT that is trained."""
+    batch_per_rank: int = Field(default=2, ge=1, le=65_536)
+    """Sequences per rank and micro-batch."""
+    accumulation: int = Field(default=1, ge=1, le=4096)
+    """Micro-batches a step; gradients are reduced with the last one only. FSDP keeps the whole
+    model's gradients until then."""
+    gradient_dtype: DataType = "float32"
+    """What gradients are reduced in: bfloat16 halves their bytes, and rounds them. FSDP also adds
+    up micro-batches in it. Source: torch 2.11 MixedPrecisionPolicy, `reduce_dtype`."""
+    reshard_after_forward: bool = True
+    """FSDP: free a unit's parameters after its forward, and gather them again for its backward;
+    `false`: keep them until the step's last backward."""
+    steps: int = Field(default=12, ge=4, le=1_000_000)
+    """Measured steps of each kind (communication on, communication off)."""
+    warm_up_steps: int = Field(default=3, ge=1, le=10_000)
+    """Steps before timing begins."""
+    block_steps: int = Field(default=4, ge=1, le=10_000)
+    """Steps in a row before the trial changes between communication on and off."""
+    communication_off: bool = True
+    """Also measure the step whose collectives send nothing and copy locally: gives
+    `network_cost_s`."""
+    dtype: DataType = "float32"
+    """Of the arithmetic: autocast with DDP; with FSDP units are gathered and computed in it. The
+    parameters that the optimizer updates stay float32."""
+    bucket_cap_bytes: SizeBytes | None = None
+    """DDP's bucket size; null: DDP's own choice, a first bucket of 1 MiB and then 25 MiB. (Any
+    number, 25 MiB too, turns the small first bucket off.) Source: torch 2.11
+    DistributedDataParallel, `bucket_cap_mb`."""
+    learning_rate: float = Field(default=3e-4, gt=0, le=10)
+    """Learning rate of AdamW."""
+    text: str | None = None
+    """A text file of yours; null: the sources of Python's standard library, byte by byte."""
+    data: JsonLines | HubDataset | None = None
+    """Instead of `text`: records, each with a text."""
+
+    planned: ClassVar[dict[str, str]] = WorkloadBase.planned | {"compile": "torch.compile"}
+    has_steps: ClassVar[bool] = True
+
+    @property
+    def arithmetic_dtype(self) -> DataType:
+        return self.dtype
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "TrainWorkload":
+        if self.text is not None and self.data is not None:
+            raise ValueError("one of `text` and `data`, not both")
+        return self
+
+    @field_validator("strategy", mode="before")
+    @classmethod
+    def _refuse_planned_strategies(cls, strategy: Any) -> Any:
+        if strategy in PLANNED_STRATEGIES:
+            raise ValueError(not_yet(str(strategy), "a training strategy"))
+        return strategy
