@@ -5,7 +5,9 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from broadgauge.specs.kubernetes.pod_volumes import Volume
 from broadgauge.specs.units import (
     parse_rate_gbps,
     parse_size_bytes,
@@ -75,6 +77,7 @@ def test_what_is_shown() -> None:
     assert show_time(180) == "3 min"
     assert show_size(64 * 2**20) == "64 MiB"
     assert show_size(64_000_000) == "64 MB"
+    assert show_size(2 * 2**40) == "2 TiB"
     assert show_count(12_345) == "12.3 k"
     assert show_ratio(0.957) == "95.7 %"
 
@@ -88,3 +91,13 @@ def test_what_is_shown_in_the_unit_of_another() -> None:
     assert show_size(1_500_000, like=2000) == "1,500 KB"
     assert show_count(12_345, like=9800) == "12,345"
     assert show_count(9800, like=12_345) == "9.8 k"
+
+
+@pytest.mark.parametrize(("text", "is_held"), [("8 TiB", True), ("2 EiB", False), ("0 B", False)])
+def test_a_volume_may_hold_what_a_training_reads(text: str, is_held: bool) -> None:
+    volume = {"name": "data", "mount": "/data", "size_bytes": text}
+    if is_held:
+        assert Volume.model_validate(volume).size_bytes == 8 * 2**40
+    else:
+        with pytest.raises(ValidationError):
+            Volume.model_validate(volume)

@@ -23,6 +23,7 @@ __all__ = [
     "RATE_UNITS_GBPS",
     "SIZE_UNITS_BYTES",
     "TIME_UNITS_S",
+    "CapacityBytes",
     "DelayS",
     "RateGbps",
     "SizeBytes",
@@ -122,6 +123,9 @@ TokenCount = Annotated[int, BeforeValidator(parse_token_count)]
 RateGbps = Annotated[float, BeforeValidator(parse_rate_gbps), Field(ge=0.001, le=10_000)]
 """1 Mbit/s to 10 Tbit/s: what the shaper takes."""
 SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), Field(gt=0, le=2**40)]
+"""Of a message."""
+CapacityBytes = Annotated[int, BeforeValidator(parse_size_bytes), Field(gt=0, le=2**60)]
+"""Of memory, or of a volume."""
 TimeS = Annotated[float, BeforeValidator(parse_time_s), Field(gt=0, le=7 * 86_400)]
 DelayS = Annotated[float, BeforeValidator(parse_time_s), Field(ge=0, le=10)]
 """Of a packet; 0 is none."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 _RATES = ((1e3, "Tbit/s"), (1.0, "Gbit/s"), (1e-3, "Mbit/s"), (1e-6, "kbit/s"))
 _BANDWIDTHS = ((1e3, "TB/s"), (1.0, "GB/s"), (1e-3, "MB/s"))
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1, "B"))
-_BINARY_SIZES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+_BINARY_SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _COUNTS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 

@@ -11,7 +11,7 @@ from broadgauge.specs.kubernetes.names import ImageName, LabelName
 from broadgauge.specs.secrets.names import url_secrets, without_credentials
 from broadgauge.specs.secrets.token_forms import holds_token
 from broadgauge.specs.secrets.variables import VARIABLE_PATTERN, holds_secret
-from broadgauge.specs.units import SizeBytes, TimeS
+from broadgauge.specs.units import CapacityBytes, TimeS
 
 FOLDER = "broadgauge"
 """On the volume: what is fetched; the user's own lies beside it."""
@@ -148,7 +148,7 @@ class PodPrepare(Spec):
     """With Python 3.10 or newer. null: the ranks' image."""
     cpus: Annotated[float, Field(gt=0, le=4096)] | None = None
     """Of its pod, requested and its limit. null: a tenth of one is requested, without a limit."""
-    memory_bytes: SizeBytes | None = None
+    memory_bytes: CapacityBytes | None = None
     """Of its pod, requested and its limit. null: 256 MiB are requested, without a limit."""
     wait_limit_s: TimeS = 7200.0
     """How long pods of a training wait for it, holding their GPUs, before they give up."""

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from broadgauge.specs.base import Name, Spec, placed_error
 from broadgauge.specs.kubernetes.names import LabelName, MountPath, ObjectName
-from broadgauge.specs.units import SizeBytes
+from broadgauge.specs.units import CapacityBytes
 
 OURS = "/broadgauge"
 """Where our own volumes are mounted; a user's may not be there."""
@@ -29,7 +29,7 @@ class Volume(Spec):
     """In the place of a claim: a ConfigMap, whose keys are files there, only to be read."""
     workloads: tuple[Name, ...] | None = Field(default=None, min_length=1)
     """Names of those whose pods mount it. null: all."""
-    size_bytes: SizeBytes | None = None
+    size_bytes: CapacityBytes | None = None
     """Make it so large; it stays when a job is deleted. null: it is there."""
     storage_class: ObjectName | None = None
     """null: the cluster's default."""

@@ -25,7 +25,7 @@ from broadgauge.specs.kubernetes.pod_volumes import Volume
 from broadgauge.specs.secrets.names import url_secrets
 from broadgauge.specs.secrets.token_forms import holds_token
 from broadgauge.specs.secrets.variables import VARIABLE_PATTERN, holds_secret
-from broadgauge.specs.units import SizeBytes, TimeS
+from broadgauge.specs.units import CapacityBytes, TimeS
 
 JobKind = Literal["job", "pytorchjob", "trainjob"]
 ANY_IMAGE = "pytorch/pytorch:latest"
@@ -127,10 +127,10 @@ class Kubernetes(Spec):
     cpus: Annotated[float, Field(gt=0, le=4096)] | None = None
     """Of each pod, requested and its limit. null: one a rank where CPUs compute; with GPUs two a
     rank are requested, without a limit."""
-    memory_bytes: SizeBytes | None = None
+    memory_bytes: CapacityBytes | None = None
     """Of each pod, requested and its limit. null: what the memory model says is requested, without
     a limit; of a `command` nobody knows it, and none is."""
-    shm_bytes: SizeBytes | None = None
+    shm_bytes: CapacityBytes | None = None
     """Of /dev/shm, a memory volume, which counts against `memory_bytes`. null: 1 GiB a rank."""
     node_selector: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Labels that the nodes must have."""
