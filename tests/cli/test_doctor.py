@@ -416,3 +416,19 @@ def test_a_log_that_is_cut_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFi
     [finding] = document["findings"]
     assert finding["rule"] == "log-not-read-whole"
     assert "x.log.gz" in finding["evidence"][0]
+
+
+def test_a_pipe_is_a_log_and_a_folder_of_runs_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"node0:1:1 [0] NCCL INFO x\n")
+    os.close(writing)
+    assert main(["doctor", f"/dev/fd/{reading}", "--json"]) == 0
+    os.close(reading)
+    assert json.loads(capsys.readouterr().out)["job"]["num_processes"] == 1
+    (tmp_path / "runs/a").mkdir(parents=True)
+    (tmp_path / "runs/a/plan.json").write_text("{}")
+    (tmp_path / "runs/a.log").write_text("node0:1:1 [0] NCCL INFO x\n")
+    for name in (str(tmp_path / "runs"), ""):
+        assert main(["doctor", name]) == ExitCode.RUN_FOLDER

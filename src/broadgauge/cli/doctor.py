@@ -112,13 +112,19 @@ def _run_and_logs(named: Sequence[str]) -> tuple[str | None, Sequence[str]]:
 
 
 def _is_log(name: str) -> bool:
-    """A file, a folder that is no run, stdin, or what is called like a file and is not there."""
+    """A file, a pipe, a folder that holds no run, stdin, or what is called like a log and is not
+    there."""
     path = Path(name)
     try:
-        is_log = path.is_file() or (path.is_dir() and not (path / "plan.json").exists())
-        return name == "-" or is_log or (not path.exists() and path.suffix in _SUFFIXES)
+        if name in ("", "-") or not path.exists():
+            return name == "-" or path.suffix in _SUFFIXES
+        return not path.is_dir() or not any(map(_is_run, (path, *path.iterdir())))
     except (OSError, ValueError):
         return False
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / "plan.json").exists()
 
 
 def _diagnose(options: argparse.Namespace) -> int:

@@ -1,5 +1,8 @@
 """Are NCCL's own words understood where only torch's exception repeats them?"""
 
+import json
+from collections.abc import Callable
+
 import pytest
 
 from broadgauge.doctor.log.findings import log_findings
@@ -58,3 +61,23 @@ def test_a_cut_traceback_stands_not_beside_what_is_known() -> None:
     cut = 'Traceback (most recent call last):\n  File "train.py", line 4, in <module>\n'
     assert [f.rule for f in log_findings(read_text(log_of(SEGMENT) + cut))] == ["shm-segment"]
     assert [f.rule for f in log_findings(read_text(cut))] == ["process-ended"]
+
+
+DUPLICATE = "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1a000"
+
+
+def of_docker(line: str) -> str:
+    return json.dumps({"log": f"{line}\n", "stream": "stderr", "time": "2026-11-28T10:00:00Z"})
+
+
+def of_cri(line: str) -> str:
+    return f"2026-11-28T10:00:00.123456789Z stderr F {line}"
+
+
+@pytest.mark.parametrize("wrapped", [of_docker, of_cri, "{}\r".format, "{}".format])
+@pytest.mark.parametrize("bar", ["", " 10%|#| 1/10\r 20%|##| 2/10\n"])
+def test_whatever_wraps_the_lines_the_next_one_is_read(
+    wrapped: Callable[[str], str], bar: str
+) -> None:
+    log = bar + "\n".join(map(wrapped, log_of(DUPLICATE).splitlines())) + "\n"
+    assert "same-gpu" in {each.rule for each in log_findings(read_text(log))}

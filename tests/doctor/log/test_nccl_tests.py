@@ -146,3 +146,18 @@ def test_wrong_values_are_counted_row_by_row(wrong: str, num_wrong: int) -> None
     row = OUT_AND_IN.format(**figures, out=out, inside=inside)
     (measured,) = read_text(f"{TABLE.splitlines()[0]}\n{RANKS}#   out-of-place\n{row}\n").measured
     assert measured.num_wrong == num_wrong
+
+
+ROW = "  8589934592  2147483648  float  sum  -1  44789  191.79  359.60  0  44790  191.78  359.59  0"
+
+
+@pytest.mark.parametrize("at", range(len("  8589934592  2147483648  float  "), len(ROW)))
+def test_wherever_a_row_is_cut_its_bandwidth_is_its_own(at: int) -> None:
+    """A part that has as many columns as a row of an older version is not one."""
+    measured = read_text(f"{HEAD}{SAID}{ROW[:at]}{SAID}{ROW[at:]}\n").measured
+    assert [(row.size_bytes, row.busbw_gbyte_per_s) for row in measured] == [(2**33, 359.6)]
+
+
+def test_a_row_that_is_whole_before_nccls_words_is_read_at_the_end_of_a_file() -> None:
+    measured = read_text(f"{HEAD}{SAID}{ROW}{SAID}").measured
+    assert [row.busbw_gbyte_per_s for row in measured] == [359.6]

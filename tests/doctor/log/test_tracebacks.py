@@ -3,9 +3,10 @@
 import pytest
 
 from broadgauge.doctor.log.facts import LastWords
+from broadgauge.doctor.log.files import text_source
 from broadgauge.doctor.log.findings import log_findings
 from broadgauge.doctor.log.lines import BLOCK_BYTES
-from broadgauge.doctor.log.reading import read_text
+from broadgauge.doctor.log.reading import read_logs, read_text
 from broadgauge.specs.records.record import Severity
 
 FRAMES = ("Traceback (most recent call last):", '  File "train.py", line 3, in <module>', "    x()")
@@ -141,3 +142,15 @@ def test_what_one_rank_prints_of_another_is_the_others() -> None:
     ]
     (found,) = log_findings(read_text("\n".join(lines)))
     assert found.symptom == "a file system of rank 3 is full (No space left on device)"
+
+
+OWNED = "Traceback (most recent call last): (RANK 3)\n  File \"a\", line 1\nKeyError: 'x'\n"
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+
+
+def test_whose_traceback_it_is_ends_with_it() -> None:
+    (found,) = (f for f in log_findings(read_text(OWNED + OOM)) if f.rule == "gpu-out-of-memory")
+    assert "3" not in found.symptom
+    sources = [text_source(OWNED, "r0.log"), text_source(OOM, "r5.log")]
+    (found,) = (f for f in log_findings(read_logs(sources)) if f.rule == "gpu-out-of-memory")
+    assert "3" not in found.symptom

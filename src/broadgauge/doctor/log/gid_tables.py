@@ -9,9 +9,11 @@ import re
 from dataclasses import dataclass
 
 from broadgauge.doctor.log.facts import ListedGid, Place
+from broadgauge.doctor.log.ibv_devinfo import IbvDevinfo
 
 OF_DEVINFO = b"GID["
 OF_TABLE = b"DEV\tPORT\tINDEX\tGID"
+"""With its tabs: a table that was pasted with blanks is not read."""
 TRIGGERS = (OF_DEVINFO, b":0000:0000:")
 """Looked for from the first list on: the rows of a table have no word of their own."""
 MOST_GIDS = 512
@@ -30,12 +32,14 @@ class GidTables:
     """Takes in their lines, whichever program printed them."""
 
     gids: list[ListedGid]
+    devices: IbvDevinfo
+    """Whose list `ibv_devinfo`'s rows are in: they do not name their adapter."""
 
     def take(self, text: str, place: Place) -> bool:
         """Is it a row of such a list?"""
         row = _OF_DEVINFO.search(text)
         if row is not None:
-            return self._add(place, None, row["index"], row["gid"], row["type"])
+            return self._add(place, self.devices.adapter, row["index"], row["gid"], row["type"])
         row = _ROW.search(text)
         if row is None:
             return False

@@ -39,7 +39,8 @@ class IbvDevinfo:
     """Takes in its lines, in their order."""
 
     ports: list[ListedPort]
-    _adapter: str | None = field(default=None)
+    adapter: str | None = field(default=None)
+    """Whose list is being read."""
     _own: ListedPort | None = field(default=None)
     """The port whose lines are being read, the last of `ports`."""
 
@@ -47,13 +48,13 @@ class IbvDevinfo:
         """Is it a line of such a list?"""
         adapter = _ADAPTER.search(text)
         if adapter is not None:
-            self._adapter, self._own = adapter["name"], None
+            self.adapter, self._own = adapter["name"], None
             return True
-        if self._adapter is None:
+        if self.adapter is None:
             return False
         port = _PORT.search(text)
         if port is not None:
-            self._begin(ListedPort(place, f"{self._adapter}:{port['port']}", "unknown", "unknown"))
+            self._begin(ListedPort(place, f"{self.adapter}:{port['port']}", "unknown", "unknown"))
             return True
         told = _FIELD.search(text)
         if told is None or self._own is None:

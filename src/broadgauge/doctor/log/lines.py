@@ -198,15 +198,20 @@ def _of_part(block: bytes, triggers: Sequence[bytes], counts: Counts) -> Iterato
         if begin != counted_to:
             number += block.count(b"\n", counted_to, begin)
             counted_to = begin
-        if is_whole and not has_returns and len(text) <= LONGEST_BYTES:
+        if is_whole and not (has_returns and b"\r" in text) and len(text) <= LONGEST_BYTES:
             yield TellingLine(number, text)
-            if text.endswith(LAST_ERROR) and (after := _line_after(block, end)) is not None:
-                joined_to = end + 1 + len(after)
-                yield TellingLine(number + 1, after)
-            continue
-        is_kept = (begins, end) in of_tracebacks and len(text) <= LONGEST_BYTES
-        for words in filter(None, _BREAKS.split(text)) if is_kept else _said(text, triggers):
-            yield TellingLine(number, words)
+        else:
+            is_kept = (begins, end) in of_tracebacks and len(text) <= LONGEST_BYTES
+            for words in filter(None, _BREAKS.split(text)) if is_kept else _said(text, triggers):
+                yield TellingLine(number, words)
+        if text.rstrip().endswith(LAST_ERROR):
+            stop = max(end, joined_to)
+            after = _line_after(block, stop)
+            if after is not None:
+                joined_to = stop + 1 + len(after)
+                yield TellingLine(
+                    number + 1 + block.count(b"\n", begin, stop), unwrapped(after).rstrip()
+                )
     counts.num_lines = number - 1 + block.count(b"\n", counted_to)
 
 

@@ -55,13 +55,21 @@ class NcclTests:
     measured: list[Measured] = field(default_factory=list)
     ranks: dict[int, ListedRank] = field(default_factory=dict)
     _op: str | None = None
-    _begun: str = ""
-    """Of a row that NCCL cut."""
+    _begun: tuple[str, Place] | None = None
+    """What stood before NCCL's words: a row, or the first part of one, which only what follows
+    tells: a part may have as many columns as a row of an older version."""
 
     def take_before(self, text: str, place: Place) -> None:
-        """What stands before NCCL's words in a line: perhaps a row, or the first part of one."""
-        if _type_at(text.split()) is not None and not self.take(text, place):
-            self._begun = text
+        """Of a line of NCCL's: what stands before its words."""
+        if _type_at(text.split()) is not None:
+            self.end()
+            self._begun = (text, place)
+
+    def end(self) -> None:
+        """Nothing follows on what was begun: is it a row by itself?"""
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            self._take_row(*begun)
 
     def take(self, text: str, place: Place) -> bool:
         """Is it a rank, a row, an average, or the name of a test? Any other line says nothing."""
@@ -79,8 +87,15 @@ class NcclTests:
         if average is not None:
             self._keep(Measured(place, text, float(average["busbw"]), None, self._op))
             return True
-        begun, self._begun = self._begun, ""
-        text = begun + text
+        if self._begun is not None:
+            whole = self._begun[0] + text
+            if self._take_row(whole, place):
+                self._begun = None
+                return True
+            self.end()
+        return self._take_row(text, place)
+
+    def _take_row(self, text: str, place: Place) -> bool:
         row = row_of(text)
         if row is None:
             return False

@@ -33,11 +33,14 @@ MOST_LINES = 3
 MOST_UNKNOWN = 20
 MOST_SPEAKERS = 4096
 _RANK = re.compile(r"\[rank(\d{1,7})\]:|\bRank (\d{1,7})\]")
-_OWNER = re.compile(r"\(RANK (\d{1,7})\)\s*$")
-"""Source: pytorch/pytorch torch/distributed/checkpoint/api.py, CheckpointException.__str__."""
-_GROUP = re.compile(r"\[PG (?:ID )?(\d{1,9})")
 """Source: pytorch/pytorch torch/distributed/distributed_c10d.py (its exception hook) and
 torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp (logPrefix)."""
+_OWNER = re.compile(r"\(RANK (\d{1,7})\)\s*$")
+"""Source: pytorch/pytorch torch/distributed/checkpoint/api.py, CheckpointException.__str__."""
+_PRINTED_BY = re.compile(r"^\[rank\d{1,7}\]: ")
+_GROUP = re.compile(r"\[PG (?:ID )?(\d{1,9})(?: PG GUID (\w{1,64}))?")
+"""The id counts each process's own groups; the GUID is the same on all ranks. Source:
+pytorch/pytorch torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, logPrefix."""
 
 
 def read_logs(sources: Iterable[Source], rules: Sequence[Rule] | None = None) -> LogReading:
@@ -77,6 +80,8 @@ class _Reader:
     _versions: set[str] = field(default_factory=set)
     _told_ranks: dict[int | None, int] = field(default_factory=dict)
     """Of a traceback that one rank prints of another: who prints it → whose it is."""
+    _past_owners: set[int | None] = field(default_factory=set)
+    """Printers whose traceback ended with the line before."""
     _seen: dict[tuple[str, tuple[str, ...]], Seen] = field(default_factory=dict)
     _before_error: str | None = None
     """What stood before torch's `Last error:` in the line before; None: it was another line."""
@@ -86,7 +91,7 @@ class _Reader:
         self._tables = NcclTests(self.reading.measured, self.reading.listed_ranks)
         self._ports = Ibstat(self.reading.ports)
         self._device_ports = IbvDevinfo(self.reading.ports)
-        self._gids = GidTables(self.reading.gids)
+        self._gids = GidTables(self.reading.gids, self._device_ports)
         self._topo = TopoMatrix(self.reading.distances)
         self._gpus = GpuNames(self.reading.gpu_names)
         self._endings = Endings()
@@ -99,6 +104,10 @@ class _Reader:
         for line in telling_lines(chunks, counts, self.matcher.triggers):
             self._take(line, source.name)
         self._endings.end(Place(source.name, max(1, counts.num_lines)))
+        self._tables.end()
+        self._told_ranks.clear()
+        self._past_owners.clear()
+        self._before_error = None
         for error in errors:
             self.reading.problems.append(_problem(source.name, counts.num_lines, error))
         self.reading.num_bytes += counts.num_bytes
@@ -153,19 +162,27 @@ class _Reader:
         self._keep(_with_group(match, text), text, place, None, text)
 
     def _note_owner(self, text: str) -> None:
-        """Whose traceback begins? torch's checkpoints print those of other ranks."""
+        """Whose traceback is it? torch's checkpoints print those of other ranks; one ends with the
+        first line that is not indented."""
+        if not self._told_ranks and BEGIN not in text:
+            return
+        said_by = _said_by(text)
+        if said_by in self._past_owners:
+            self._past_owners.discard(said_by)
+            self._told_ranks.pop(said_by, None)
         if BEGIN in text:
             owner = _OWNER.search(text)
-            if owner is None:
-                self._told_ranks.pop(_said_by(text), None)
-            else:
-                self._told_ranks[_said_by(text)] = int(owner[1])
+            self._told_ranks.pop(said_by, None)
+            if owner is not None:
+                self._told_ranks[said_by] = int(owner[1])
+        elif not _PRINTED_BY.sub("", text).startswith((" ", "\t")):
+            self._past_owners.add(said_by)
 
     def _match_last_error(self, text: str) -> Match | None:
         """NCCL's own words in a line of torch's, which announced them in the line before."""
         before, self._before_error = self._before_error, None
-        if text.endswith(_LAST_ERROR):
-            self._before_error = text[: -len(_LAST_ERROR)]
+        if text.rstrip().endswith(_LAST_ERROR):
+            self._before_error = text.rstrip()[: -len(_LAST_ERROR)]
         if before is None:
             return None
         rank = _RANK.search(text)
@@ -230,16 +247,18 @@ class _Reader:
         if holder is not None:
             _note_speaker(seen, *holder)
         elif len(seen.ranks) < MOST_SPEAKERS:
+            owner = self._told_ranks.get(_said_by(text))
             rank = _rank_of(match, text)
-            rank = self._told_ranks.pop(_said_by(text), rank)
+            if owner is not None and not match.fields.get("rank"):
+                rank = owner
             seen.ranks.update(() if rank is None else (rank,))
 
 
 def _with_group(match: Match, text: str) -> Match:
     group = _GROUP.search(text)
-    return (
-        match if group is None else match._replace(fields={**match.fields, PROCESS_GROUP: group[1]})
-    )
+    if group is None:
+        return match
+    return match._replace(fields={**match.fields, PROCESS_GROUP: group[2] or group[1]})
 
 
 def _until_error(chunks: Iterator[bytes], errors: list[Exception]) -> Iterator[bytes]:

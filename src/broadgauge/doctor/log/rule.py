@@ -35,8 +35,9 @@ ORIGIN = "origin"
 `transport/nvls.cc:244`."""
 
 PROCESS_GROUP = "process_group"
-"""Told of lines of torch's process groups, by their prefix: the number of `[PG ID 3 …]`. Source:
-pytorch/pytorch torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, logPrefix."""
+"""Told of lines of torch's process groups, by their prefix: `7` of `[PG ID 3 PG GUID 7(tp) …]`, or
+the number where there is no GUID. Source: pytorch/pytorch
+torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, logPrefix."""
 
 
 class Wording(Part):

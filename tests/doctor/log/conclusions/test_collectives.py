@@ -32,3 +32,21 @@ def test_all_ranks_in_one_collective_of_one_group_miss_nobody() -> None:
 
 def test_the_same_number_of_two_groups_is_not_one_collective() -> None:
     assert "collective-stalled" not in told(0, 1)
+
+
+def test_groups_are_told_apart_by_what_all_ranks_call_them() -> None:
+    """The id counts each process's own groups: two groups of other ranks may both be 1."""
+    job = "".join(
+        TIMEOUT.format(rank=rank, group=1)
+        .replace("PG GUID 1 ", f"PG GUID {guid}(tp) ")
+        .replace("ALLREDUCE", op)
+        for rank, guid, op in ((0, 1, "ALLREDUCE"), (2, 2, "ALLGATHER"))
+    )
+    assert "ranks-in-different-collectives" not in {f.rule for f in log_findings(read_text(job))}
+
+
+def test_a_line_without_a_group_is_of_the_default_one() -> None:
+    lines = TIMEOUT.format(rank=0, group=0), TIMEOUT.format(rank=1, group=0)
+    bare = lines[1].replace("[PG ID 0 PG GUID 0 Rank 1]", "[Rank 1]").replace("REDUCE", "GATHER")
+    found = {f.rule for f in log_findings(read_text(lines[0] + bare))}
+    assert "ranks-in-different-collectives" in found

@@ -57,3 +57,17 @@ def test_another_reason_than_a_time_out_is_not_the_addresses() -> None:
 def test_without_a_better_address_none_is_named() -> None:
     only = "".join(SHOW_GIDS.splitlines(keepends=True)[:4])
     assert "the index of a RoCE v2 address" in (told(only)["gid-link-local"].fix or "")
+
+
+USES = "a1:10:12 [0] NCCL INFO NET/IB : Using [0]{device}:1/RoCE [RO]; OOB eth0:10.20.9.6<0>\n"
+
+
+def test_only_an_adapter_that_nccl_uses_is_blamed() -> None:
+    assert "gid-link-local" not in told(USES.format(device="mlx5_9"), SHOW_GIDS)
+    assert "gid-link-local" in told(USES.format(device="mlx5_0"), SHOW_GIDS)
+
+
+def test_the_adapter_of_a_list_of_ibv_devinfo_is_named() -> None:
+    found = told(USES.format(device="mlx5_0"), DEVINFO)
+    assert "link-local address of mlx5_0" in found["gid-link-local"].symptom
+    assert "gid-link-local" not in told(USES.format(device="mlx5_9"), DEVINFO)

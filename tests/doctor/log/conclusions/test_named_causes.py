@@ -69,6 +69,13 @@ def test_the_network_of_the_job_is_no_port_beside_it(adapters: str, failed: str)
     assert "lost-beside-infiniband" not in told
 
 
+def test_a_name_of_two_kinds_on_two_hosts_is_left_out_nowhere() -> None:
+    ours = process(0, adapters="[0]mlx5_0:1/IB [1]mlx5_1:1/IB [2]mlx5_2:1/RoCE")
+    others = process(1, adapters="[0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [2]mlx5_2:1/IB")
+    told = found(*ours, *others, LOST.format(host="n0", adapter="mlx5_0"))
+    assert "lost-beside-infiniband" not in told
+
+
 def test_infiniband_alone_is_not_told_what_roce_needs() -> None:
     lost = LOST.format(host="n0", adapter="mlx5_0")
     infiniband = found(*both(adapters="[0]mlx5_0:1/IB"), lost)["ib-completion-named"]

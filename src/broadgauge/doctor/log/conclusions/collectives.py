@@ -17,6 +17,7 @@ TIMEOUT = "torch-watchdog-timeout"
 OF_TIMEOUT = frozenset({TIMEOUT, "torch-taken-down", "torch-watchdog-stuck"})
 _REFUSED = "iommu-fault"
 """The rule of the kernel's line that says why: the IOMMU refused what a peer sent."""
+_DEFAULT_GROUP = "0"
 _BY_PAIRS = ("SEND", "RECV", "RECVANYSOURCE", "COALESCED")
 """What two ranks do in turn: one waits to send, the other one to receive, under one number. Of
 ALLTOALL each rank may have another number of elements. Source: pytorch/pytorch
@@ -30,12 +31,13 @@ def nobody_through(reading: LogReading) -> Iterator[Conclusion]:
         return
     if any(seen.rule.id == _REFUSED for seen in reading.seen):
         return
-    for (_, number), several in _by_number(reading).items():
+    for (group, number), several in _by_number(reading).items():
         ranks = {rank for seen in several for rank in seen.ranks}
         is_all = ranks == set(range(communicator.num_ranks))
         if is_all and len(ranks) > 1 and len({*map(_what_of, several)}) == 1:
             what = f"{several[0].fields['op']} number {number}"
-            yield _nobody_through(communicator, several, what, is_first=number == "1")
+            is_first = number == "1" and group == _DEFAULT_GROUP
+            yield _nobody_through(communicator, several, what, is_first=is_first)
 
 
 def different_collectives(reading: LogReading) -> Iterator[Conclusion]:
@@ -54,7 +56,7 @@ def _by_number(reading: LogReading) -> Mapping[tuple[str, str], list[Seen]]:
     found: dict[tuple[str, str], list[Seen]] = {}
     for seen in reading.seen:
         if seen.rule.id == TIMEOUT and seen.ranks and seen.lines:
-            key = (seen.fields.get(PROCESS_GROUP, ""), seen.fields["sequence"])
+            key = (seen.fields.get(PROCESS_GROUP, _DEFAULT_GROUP), seen.fields["sequence"])
             found.setdefault(key, []).append(seen)
     return found
 

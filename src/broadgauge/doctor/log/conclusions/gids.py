@@ -55,10 +55,18 @@ def gids_of_two_kinds(reading: LogReading) -> Iterator[Conclusion]:
 
 
 def gid_is_link_local(reading: LogReading) -> Iterator[Conclusion]:
-    """Connections time out, and the index that was asked for is a link-local address in a list."""
+    """Connections time out, and the index that was asked for is a link-local address of an adapter
+    that NCCL uses, in a list."""
     said = [s for s in reading.seen if s.rule.id in _CONNECTING and _has_timed_out(s)]
     asked_by_all = {p.variables.get(_INDEX) for p in reading.processes.values()} - {None}
-    gids = [g for g in reading.gids if str(g.entry) in asked_by_all and g.address.is_link_local]
+    used = {name.split(":")[0] for p in reading.processes.values() for name in p.adapters}
+    gids = [
+        g
+        for g in reading.gids
+        if str(g.entry) in asked_by_all
+        and g.address.is_link_local
+        and (g.device is None or not used or g.device in used)
+    ]
     if not said or not gids:
         return
     first = gids[0]

@@ -17,11 +17,11 @@ _INFINIBAND, _ROCE = "IB", "RoCE"
 
 def lost_beside_infiniband(reading: LogReading) -> Iterator[Conclusion]:
     """NCCL takes every port that is up: management's Ethernet, too, where nobody excludes it."""
-    links = {
-        name.split(":")[0]: adapter.link
-        for process in reading.processes.values()
-        for name, adapter in process.adapters.items()
-    }
+    links: dict[str, str] = {}
+    for process in reading.processes.values():
+        for name, adapter in process.adapters.items():
+            if links.setdefault(name.split(":")[0], adapter.link) != adapter.link:
+                return  # one name is of different kinds on different hosts
     ethernet = {name for name, link in links.items() if link.startswith(_ROCE)}
     infiniband = {name for name, link in links.items() if link.startswith(_INFINIBAND)}
     if not ethernet or len(ethernet) > len(infiniband):
