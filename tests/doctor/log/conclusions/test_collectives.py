@@ -50,3 +50,19 @@ def test_a_line_without_a_group_is_of_the_default_one() -> None:
     bare = lines[1].replace("[PG ID 0 PG GUID 0 Rank 1]", "[Rank 1]").replace("REDUCE", "GATHER")
     found = {f.rule for f in log_findings(read_text(lines[0] + bare))}
     assert "ranks-in-different-collectives" in found
+
+
+def test_ranks_in_collectives_of_different_numbers_are_out_of_step() -> None:
+    first = TIMEOUT.format(rank=0, group=0)
+    second = TIMEOUT.format(rank=1, group=0).replace("SeqNum=7", "SeqNum=8")
+    (found,) = log_findings(read_text(first + second))
+    assert found.rule == "ranks-out-of-step"
+    assert "rank 0 in number 7" in found.symptom
+    assert "rank 1 in number 8" in found.symptom
+    assert "drop_last" in (found.fix or "")
+
+
+def test_incidents_that_are_far_apart_are_not_compared() -> None:
+    first = TIMEOUT.format(rank=0, group=0)
+    second = TIMEOUT.format(rank=1, group=0).replace("SeqNum=7", "SeqNum=9000")
+    assert "ranks-out-of-step" not in {f.rule for f in log_findings(read_text(first + second))}

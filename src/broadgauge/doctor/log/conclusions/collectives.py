@@ -4,7 +4,7 @@ same, so that nobody is missing; or in different ones, which never meet.
 Numbers of collectives are of a process group, and lines without one are of the default group.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from broadgauge.doctor.log.conclusions.conclusion import Conclusion, quoted
 from broadgauge.doctor.log.facts import CommunicatorFacts, LogReading, Seen, Way
@@ -18,6 +18,8 @@ OF_TIMEOUT = frozenset({TIMEOUT, "torch-taken-down", "torch-watchdog-stuck"})
 _REFUSED = "iommu-fault"
 """The rule of the kernel's line that says why: the IOMMU refused what a peer sent."""
 _DEFAULT_GROUP = "0"
+_MOST_APART = 100
+"""Numbers of collectives that are further apart are of different incidents."""
 _BY_PAIRS = ("SEND", "RECV", "RECVANYSOURCE", "COALESCED")
 """What two ranks do in turn: one waits to send, the other one to receive, under one number. Of
 ALLTOALL each rank may have another number of elements. Source: pytorch/pytorch
@@ -49,6 +51,51 @@ def different_collectives(reading: LogReading) -> Iterator[Conclusion]:
         if len(told) > 1 and len(ranks) == len(set(ranks)) and not is_by_pairs:
             yield _different(told, number)
             return
+
+
+def ranks_out_of_step(reading: LogReading) -> Iterator[Conclusion]:
+    """Ranks of one group that wait in collectives of different numbers, one after the other."""
+    by_group: dict[str, dict[int, list[Seen]]] = {}
+    for (group, number), several in _by_number(reading).items():
+        by_group.setdefault(group, {})[int(number)] = several
+    for waits in by_group.values():
+        ranks = [rank for each in waits.values() for rank in {r for s in each for r in s.ranks}]
+        ops = {seen.fields["op"] for each in waits.values() for seen in each}
+        is_near = max(waits) - min(waits) <= _MOST_APART
+        if len(waits) > 1 and is_near and len(ranks) == len(set(ranks)) and not ops & {*_BY_PAIRS}:
+            yield _out_of_step(waits)
+            return
+
+
+def _out_of_step(waits: Mapping[int, Sequence[Seen]]) -> Conclusion:
+    lines = sorted(each[0].lines[0] for each in waits.values())
+    told = "; ".join(
+        f"{rank_words({r for seen in each for r in seen.ranks})} in number {number}, "
+        f"{_what_of(each[0])}"
+        for number, each in sorted(waits.items())
+    )
+    return Conclusion(
+        place=lines[0][0],
+        finding=Finding(
+            rule="ranks-out-of-step",
+            severity=Severity.ERROR,
+            symptom=f"ranks are out of step, each waits in another collective: {told}",
+            evidence=quoted(lines),
+            cause=(
+                "they have issued different numbers of collectives: uneven numbers of batches "
+                "(one rank has one more, or is in its validation already), or a branch that asks "
+                "for the rank"
+            ),
+            fix=(
+                "the same number of batches on all ranks: `drop_last=True`, a sampler that pads, "
+                "the same number of steps of a stream, or `Join` of torch.distributed.algorithms; "
+                "TORCH_DISTRIBUTED_DEBUG=DETAIL stops at the first call that differs"
+            ),
+            confidence=Confidence.LIKELY,
+        ),
+        explains=OF_TIMEOUT,
+        is_cause=True,
+    )
 
 
 def _by_number(reading: LogReading) -> Mapping[tuple[str, str], list[Seen]]:

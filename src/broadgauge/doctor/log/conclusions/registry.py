@@ -1,7 +1,11 @@
 """All rules that conclude something of several lines, in the order of their subjects."""
 
 from broadgauge.doctor.log.conclusions.accelerate import fsdp_not_used
-from broadgauge.doctor.log.conclusions.collectives import different_collectives, nobody_through
+from broadgauge.doctor.log.conclusions.collectives import (
+    different_collectives,
+    nobody_through,
+    ranks_out_of_step,
+)
 from broadgauge.doctor.log.conclusions.conclusion import ConclusionRule
 from broadgauge.doctor.log.conclusions.differences import (
     adapters_differ,
@@ -17,6 +21,7 @@ from broadgauge.doctor.log.conclusions.driver import driver_versions
 from broadgauge.doctor.log.conclusions.gdr import gdr_mixed, gdr_off, gdr_too_far, gdr_unknown
 from broadgauge.doctor.log.conclusions.gids import gid_is_link_local, gids_of_two_kinds
 from broadgauge.doctor.log.conclusions.init import fell_silent, init_not_completed, long_init
+from broadgauge.doctor.log.conclusions.members import members_missing
 from broadgauge.doctor.log.conclusions.mesh import mesh_between
 from broadgauge.doctor.log.conclusions.mixed_adapters import lost_beside_infiniband
 from broadgauge.doctor.log.conclusions.network_choice import (
@@ -71,6 +76,8 @@ RULES: tuple[ConclusionRule, ...] = (
     rank_behind,
     nobody_through,
     different_collectives,
+    ranks_out_of_step,
+    members_missing,
     waits_for_preparing,
     ports_without_link,
     packets_are_small,
