@@ -75,6 +75,13 @@ def test_options_of_torchrun_that_the_experiment_has_are_left_out_and_told() -> 
     assert read_command("torchrun a.py --nproc-per-node 8").left_out == ()
 
 
+@pytest.mark.parametrize("number", ["²", "٣", "9" * 5000, "-1", ""])
+def test_what_is_no_number_of_ranks_is_left_out(number: str) -> None:
+    found = read_command(f"torchrun --nproc-per-node={number} a.py")
+    assert found.ranks_per_node is None
+    assert found.left_out == ("--nproc-per-node",)
+
+
 @pytest.mark.parametrize(
     ("machine", "ranks", "shapes"),
     [
@@ -163,6 +170,16 @@ def test_a_file_elsewhere_starts_it_where_it_was_typed(
     [
         ("", "names no script", "torchrun train.py"),
         ("A=1", "names no script", "torchrun train.py"),
+        ("-x", "names no script", "torchrun train.py"),
+        ("--", "names no script", "torchrun train.py"),
+        ("-m pkg.train", "names no script", "torchrun train.py"),
+        ("''", "names no script", "torchrun train.py"),
+        ("A=1 '' a.py", "names no script", "torchrun train.py"),
+        ("torchrun ''", "names no script", "torchrun train.py"),
+        ("torchrun -m '' a.py", "names no script", "torchrun train.py"),
+        ("python ''", "names no script", "torchrun train.py"),
+        ("python -m ''", "names no script", "torchrun train.py"),
+        ("python -m -x", "names no script", "torchrun train.py"),
         ("torchrun", "torchrun is given no script", "torchrun train.py"),
         ("torchrun --nnodes", "torchrun is given no script", "torchrun train.py"),
         ("torchrun --bogus a.py", "torchrun has no option `--bogus`", "torchrun train.py"),

@@ -34,6 +34,8 @@ _KEPT = {"m": "-m", "module": "-m", "no-python": "--no-python", "run-path": "--r
 _OTHER_LAUNCHERS = ("accelerate", "deepspeed", "mpirun", "mpiexec", "srun", "ray", "bash", "sh")
 _OF_A_SHELL = re.compile(r"\|\|?|&&?|;|[0-9]?>>?(&[0-9])?|<|[0-9]?>.+|.+;")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_COUNT = re.compile(r"[0-9]{1,4}")
+"""Of ranks a node: far more than there can be."""
 _PYTHON = re.compile(r"python(3(\.[0-9]+)?)?")
 
 
@@ -55,7 +57,7 @@ class OwnCommand:
     @property
     def title(self) -> str:
         """Of the script, without its folder or package: `train`."""
-        script = next(word for word in self.words if not word.startswith("-"))
+        script = _script(self.words)
         is_module = "-m" in self.words[: self.words.index(script)]
         return script.rpartition(".")[2] if is_module else PurePosixPath(script).stem
 
@@ -70,9 +72,21 @@ def read_command(text: str) -> OwnCommand:
         words = words[1:]
     for word in (*words, *(value for value in environment.values() if value is not None)):
         _check_word(word)
-    if not words:
+    if not words or _is_no_script(words[0]):
         raise InputError("--command names no script", hint=EXAMPLE)
-    return replace(_started(words), environment=environment)
+    found = _started(words)
+    if _is_no_script(_script(found.words)):
+        raise InputError("--command names no script", hint=EXAMPLE)
+    return replace(found, environment=environment)
+
+
+def _script(words: Sequence[str]) -> str:
+    """The first word that says no more than what the script is; empty: there is none."""
+    return next((word for word in words if word not in _KEPT.values()), "")
+
+
+def _is_no_script(word: str) -> bool:
+    return not word or word.startswith("-")
 
 
 def _split(text: str) -> list[str]:
@@ -155,7 +169,7 @@ def _of_torchrun(words: Sequence[str]) -> OwnCommand:
         elif name not in _ALONE and name not in _WITH_VALUE:
             raise InputError(f"--command: torchrun has no option `{word}`", hint=EXAMPLE)
         left_out.append(f"--{name}")
-        if name == "nproc-per-node" and value.isdigit():
+        if name == "nproc-per-node" and _COUNT.fullmatch(value):
             ranks = int(value)
     if at >= len(words):
         raise InputError("--command: torchrun is given no script", hint=EXAMPLE)
