@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.cli.test_init import MACHINES
 from tests.engine.making import devices_of
@@ -60,7 +60,13 @@ def test_the_script_is_given_what_the_shell_would_give_it(
     assert list(workload(entry(line)).command) == words
 
 
-@given(st.lists(st.text(max_size=12).filter(str.isprintable), min_size=1, max_size=30))
+LIKE_NUMBERS = st.text("-+.eE_05infINaN~", min_size=1, max_size=5)
+
+
+@given(
+    st.lists(st.text(max_size=12).filter(str.isprintable) | LIKE_NUMBERS, min_size=1, max_size=30)
+)
+@example([".5", "-.5", ".5e+3", "-.inf", ".NaN", "--.5", "./a", "../a", ".venv/b", "-.INF"])
 @settings(max_examples=60, deadline=None)
 def test_any_printable_word_is_read_back_as_it_is(words: list[str]) -> None:
     text = "words: [" + ", ".join(map(scalar, words)) + "]\n"
@@ -144,6 +150,16 @@ def test_the_python_and_the_variables_of_the_command_are_kept() -> None:
     assert workload(entry(".venv/bin/python a.py")).python == ".venv/bin/python"
     assert workload(entry("/opt/v/bin/torchrun a.py")).python == "/opt/v/bin/python"
     assert workload(entry("python a.py")).python is None
+
+
+@pytest.mark.parametrize(("name", "value"), [("FOO", "😀"), ("null", "1"), ("NO", ".5")])
+def test_a_variable_is_read_back_as_it_is(name: str, value: str) -> None:
+    assert workload(entry(f"{name}={value} torchrun a.py")).environment == {name: value}
+
+
+def test_a_number_without_a_nought_is_an_argument_as_others_are() -> None:
+    found = workload(entry("torchrun train.py --dropout .5 --shift -.5 ../x .venv"))
+    assert found.command == ("train.py", "--dropout", ".5", "--shift", "-.5", "../x", ".venv")
 
 
 def test_a_file_elsewhere_starts_it_where_it_was_typed(
