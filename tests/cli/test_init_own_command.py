@@ -14,6 +14,7 @@ from broadgauge.running.first_experiment import first_experiment
 from broadgauge.running.own_command import read_command
 from broadgauge.running.own_entry import OwnEntry, read_metrics, scalar
 from broadgauge.specs.errors import InputError
+from broadgauge.specs.machines.cluster import MAX_RANKS_PER_NODE as MOST
 from broadgauge.specs.text.reading import read_experiment
 from broadgauge.specs.text.yaml_source import parse_yaml
 from broadgauge.specs.workloads.command import CommandWorkload
@@ -48,14 +49,16 @@ def workload(own: OwnEntry, machine: str = "two cores") -> CommandWorkload:
             "train.py --data=/d 'null' '#' '' ''\"''\"'' ",
             ["train.py", "--data=/d", "null", "#", "", "''"],
         ),
-        ("train.py 'it'\\''s' 1 ~ - --- -1 1:30 0x1f '[a' '{' ', ' : !x '&a' '*'", None),
+        ("torchrun \\\n  train.py \\\n --epochs 1\n", ["train.py", "--epochs", "1"]),
+        ("train.py ~trainer.logger a~", ["train.py", "~trainer.logger", "a~"]),
+        ("train.py 'it'\\''s' 1 ~1 - --- -1 1:30 0x1f '[a' '{' ', ' : !x '&a' '*'", None),
     ],
 )
 def test_the_script_is_given_what_the_shell_would_give_it(
     line: str, words: list[str] | None
 ) -> None:
     if words is None:
-        words = ["train.py", "it's", "1", "~", "-", "---", "-1", "1:30", "0x1f", "[a", "{", ", "]
+        words = ["train.py", "it's", "1", "~1", "-", "---", "-1", "1:30", "0x1f", "[a", "{", ", "]
         words += [":", "!x", "&a", "*"]
     assert list(workload(entry(line)).command) == words
 
@@ -105,6 +108,23 @@ def test_ranks_a_node_are_those_of_the_command_where_there_are_so_many(
     own = entry(f"torchrun --nproc-per-node {ranks} train.py")
     experiment = read_experiment(first_experiment(MACHINES[machine], own), "e.yaml")
     assert set(experiment.cluster.shapes) == shapes
+
+
+@pytest.mark.parametrize(
+    ("machine", "ranks", "said"),
+    [
+        ("two GPUs", 8, "  # Not the command's 8 ranks a node: here 2 GPUs are used."),
+        ("two cores", 9999, f"  # Not the command's 9999 ranks a node: {MOST} is the most."),
+        ("two GPUs", 2, None),
+        ("two cores", 2, None),
+    ],
+)
+def test_ranks_a_node_that_are_not_taken_are_told(
+    machine: str, ranks: int, said: str | None
+) -> None:
+    own = entry(f"torchrun --nproc-per-node {ranks} train.py")
+    lines = first_experiment(MACHINES[machine], own).splitlines()
+    assert [line for line in lines if "ranks a node:" in line] == ([said] if said else [])
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -206,6 +226,14 @@ def test_a_file_elsewhere_starts_it_where_it_was_typed(
         ("torchrun a.py >log", "`>log` is for a shell", "alone"),
         ("torchrun a.py $DATA", "`$DATA` would be filled in by a shell", "double quotes"),
         ("accelerate launch a.py", "begins with `accelerate`", "the script that its ranks run"),
+        ("torchrun ~/train.py", "`~/train.py` would be filled in by a shell", "home folder"),
+        ("~/v/bin/python a.py", "`~/v/bin/python` would be filled in", "home folder"),
+        ("A=~ torchrun a.py", "`~` would be filled in by a shell", "home folder"),
+        ("uv run train.py", "begins with `uv`, which starts another", "that other command alone"),
+        ("env A=1 torchrun train.py", "begins with `env`", "that other command alone"),
+        ("A=1 time torchrun a.py", "begins with `time`", "that other command alone"),
+        ("/usr/bin/nohup python a.py", "begins with `/usr/bin/nohup`", "that other command alone"),
+        ("numactl -N 0 python a.py", "begins with `numactl`", "that other command alone"),
         ("./start.sh", "begins with `./start.sh`", "the script that its ranks run"),
         ("python -c pass", "`-c` is no script", "torchrun train.py"),
         ("python", "it names no script", "torchrun train.py"),

@@ -32,6 +32,16 @@ _SHORT = {"r": "redirects", "t": "tee"}
 _KEPT = {"m": "-m", "module": "-m", "no-python": "--no-python", "run-path": "--run-path"}
 """What the script is; it goes along."""
 _OTHER_LAUNCHERS = ("accelerate", "deepspeed", "mpirun", "mpiexec", "srun", "ray", "bash", "sh")
+_STARTING_OTHERS = frozenset(
+    (
+        *("uv", "uvx", "poetry", "pipenv", "pdm", "hatch", "rye", "pixi"),
+        *("conda", "mamba", "micromamba", "env", "time", "timeout", "nohup", "nice", "sudo"),
+        *("exec", "stdbuf", "taskset", "numactl", "nsys", "ncu", "strace"),
+    )
+)
+_GOES_ON = "\\\n"
+"""A backslash at the end of a line: a shell reads both lines as one."""
+_HOME = re.compile(r"~(/.*)?", re.DOTALL)
 _OF_A_SHELL = re.compile(r"\|\|?|&&?|;|[0-9]?>>?(&[0-9])?|<|[0-9]?>.+|.+;")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _COUNT = re.compile(r"[0-9]{1,4}")
@@ -91,7 +101,7 @@ def _is_no_script(word: str) -> bool:
 
 def _split(text: str) -> list[str]:
     try:
-        return shlex.split(text)
+        return shlex.split(text.replace(_GOES_ON, ""))
     except ValueError as error:
         raise InputError(
             f"--command can't be split as a shell does: {str(error).lower()}", hint=EXAMPLE
@@ -109,6 +119,11 @@ def _check_word(word: str) -> None:
         raise InputError(
             f"--command: `{word}` would be filled in by a shell, and no shell runs the command",
             hint='with double quotes around the command your shell fills it in: --command "…"',
+        )
+    if _HOME.fullmatch(word):
+        raise InputError(
+            f"--command: `{word}` would be filled in by a shell, and no shell runs the command",
+            hint="the whole path of the home folder, such as /home/me, in the place of `~`",
         )
     if holds_token(word) or url_secrets(word):
         raise InputError(
@@ -129,6 +144,12 @@ def _started(words: Sequence[str]) -> OwnCommand:
         raise InputError(
             f"--command begins with `{first}`, and Broadgauge starts ranks by torchrun",
             hint=f"the script that its ranks run, with its arguments: {EXAMPLE}",
+        )
+    if name in _STARTING_OTHERS:
+        raise InputError(
+            f"--command begins with `{first}`, which starts another command",
+            hint="that other command alone; Python of an environment is named by its path: "
+            "--command '.venv/bin/python train.py'",
         )
     if name == "torchrun":
         return replace(_of_torchrun(rest), python=f"{folder}python" if folder else None)
