@@ -268,6 +268,16 @@ def test_a_metric_that_can_not_be_is_refused(metrics: list[str], said: str) -> N
     assert refused.value.hint
 
 
+@pytest.mark.parametrize("option", ["--command", "--metric", "--context"])
+def test_two_dashes_are_no_value_of_an_option(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(("init", "-", f"{option}=--"))
+    assert ended.value.code == 2
+    assert f"argument {option}: `--` is no value" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
