@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.cli.test_init import MACHINES
 from tests.engine.making import devices_of
@@ -14,6 +14,7 @@ from broadgauge.running.first_experiment import first_experiment
 from broadgauge.running.own_command import read_command
 from broadgauge.running.own_entry import OwnEntry, read_metrics, scalar
 from broadgauge.specs.errors import InputError
+from broadgauge.specs.machines.cluster import MAX_RANKS_PER_NODE as MOST
 from broadgauge.specs.text.reading import read_experiment
 from broadgauge.specs.text.yaml_source import parse_yaml
 from broadgauge.specs.workloads.command import CommandWorkload
@@ -48,19 +49,27 @@ def workload(own: OwnEntry, machine: str = "two cores") -> CommandWorkload:
             "train.py --data=/d 'null' '#' '' ''\"''\"'' ",
             ["train.py", "--data=/d", "null", "#", "", "''"],
         ),
-        ("train.py 'it'\\''s' 1 ~ - --- -1 1:30 0x1f '[a' '{' ', ' : !x '&a' '*'", None),
+        ("torchrun \\\n  train.py \\\n --epochs 1\n", ["train.py", "--epochs", "1"]),
+        ("train.py ~trainer.logger a~", ["train.py", "~trainer.logger", "a~"]),
+        ("train.py 'it'\\''s' 1 ~1 - --- -1 1:30 0x1f '[a' '{' ', ' : !x '&a' '*'", None),
     ],
 )
 def test_the_script_is_given_what_the_shell_would_give_it(
     line: str, words: list[str] | None
 ) -> None:
     if words is None:
-        words = ["train.py", "it's", "1", "~", "-", "---", "-1", "1:30", "0x1f", "[a", "{", ", "]
+        words = ["train.py", "it's", "1", "~1", "-", "---", "-1", "1:30", "0x1f", "[a", "{", ", "]
         words += [":", "!x", "&a", "*"]
     assert list(workload(entry(line)).command) == words
 
 
-@given(st.lists(st.text(max_size=12).filter(str.isprintable), min_size=1, max_size=30))
+LIKE_NUMBERS = st.text("-+.eE_05infINaN~", min_size=1, max_size=5)
+
+
+@given(
+    st.lists(st.text(max_size=12).filter(str.isprintable) | LIKE_NUMBERS, min_size=1, max_size=30)
+)
+@example([".5", "-.5", ".5e+3", "-.inf", ".NaN", "--.5", "./a", "../a", ".venv/b", "-.INF"])
 @settings(max_examples=60, deadline=None)
 def test_any_printable_word_is_read_back_as_it_is(words: list[str]) -> None:
     text = "words: [" + ", ".join(map(scalar, words)) + "]\n"
@@ -73,6 +82,13 @@ def test_options_of_torchrun_that_the_experiment_has_are_left_out_and_told() -> 
     assert found.ranks_per_node == 2
     assert read_command("torchrun --nproc-per-node=gpu a.py").ranks_per_node is None
     assert read_command("torchrun a.py --nproc-per-node 8").left_out == ()
+
+
+@pytest.mark.parametrize("number", ["²", "٣", "9" * 5000, "-1", ""])
+def test_what_is_no_number_of_ranks_is_left_out(number: str) -> None:
+    found = read_command(f"torchrun --nproc-per-node={number} a.py")
+    assert found.ranks_per_node is None
+    assert found.left_out == ("--nproc-per-node",)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +108,23 @@ def test_ranks_a_node_are_those_of_the_command_where_there_are_so_many(
     own = entry(f"torchrun --nproc-per-node {ranks} train.py")
     experiment = read_experiment(first_experiment(MACHINES[machine], own), "e.yaml")
     assert set(experiment.cluster.shapes) == shapes
+
+
+@pytest.mark.parametrize(
+    ("machine", "ranks", "said"),
+    [
+        ("two GPUs", 8, "  # Not the command's 8 ranks a node: here 2 GPUs are used."),
+        ("two cores", 9999, f"  # Not the command's 9999 ranks a node: {MOST} is the most."),
+        ("two GPUs", 2, None),
+        ("two cores", 2, None),
+    ],
+)
+def test_ranks_a_node_that_are_not_taken_are_told(
+    machine: str, ranks: int, said: str | None
+) -> None:
+    own = entry(f"torchrun --nproc-per-node {ranks} train.py")
+    lines = first_experiment(MACHINES[machine], own).splitlines()
+    assert [line for line in lines if "ranks a node:" in line] == ([said] if said else [])
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -139,6 +172,16 @@ def test_the_python_and_the_variables_of_the_command_are_kept() -> None:
     assert workload(entry("python a.py")).python is None
 
 
+@pytest.mark.parametrize(("name", "value"), [("FOO", "😀"), ("null", "1"), ("NO", ".5")])
+def test_a_variable_is_read_back_as_it_is(name: str, value: str) -> None:
+    assert workload(entry(f"{name}={value} torchrun a.py")).environment == {name: value}
+
+
+def test_a_number_without_a_nought_is_an_argument_as_others_are() -> None:
+    found = workload(entry("torchrun train.py --dropout .5 --shift -.5 ../x .venv"))
+    assert found.command == ("train.py", "--dropout", ".5", "--shift", "-.5", "../x", ".venv")
+
+
 def test_a_file_elsewhere_starts_it_where_it_was_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,6 +206,16 @@ def test_a_file_elsewhere_starts_it_where_it_was_typed(
     [
         ("", "names no script", "torchrun train.py"),
         ("A=1", "names no script", "torchrun train.py"),
+        ("-x", "names no script", "torchrun train.py"),
+        ("--", "names no script", "torchrun train.py"),
+        ("-m pkg.train", "names no script", "torchrun train.py"),
+        ("''", "names no script", "torchrun train.py"),
+        ("A=1 '' a.py", "names no script", "torchrun train.py"),
+        ("torchrun ''", "names no script", "torchrun train.py"),
+        ("torchrun -m '' a.py", "names no script", "torchrun train.py"),
+        ("python ''", "names no script", "torchrun train.py"),
+        ("python -m ''", "names no script", "torchrun train.py"),
+        ("python -m -x", "names no script", "torchrun train.py"),
         ("torchrun", "torchrun is given no script", "torchrun train.py"),
         ("torchrun --nnodes", "torchrun is given no script", "torchrun train.py"),
         ("torchrun --bogus a.py", "torchrun has no option `--bogus`", "torchrun train.py"),
@@ -173,6 +226,14 @@ def test_a_file_elsewhere_starts_it_where_it_was_typed(
         ("torchrun a.py >log", "`>log` is for a shell", "alone"),
         ("torchrun a.py $DATA", "`$DATA` would be filled in by a shell", "double quotes"),
         ("accelerate launch a.py", "begins with `accelerate`", "the script that its ranks run"),
+        ("torchrun ~/train.py", "`~/train.py` would be filled in by a shell", "home folder"),
+        ("~/v/bin/python a.py", "`~/v/bin/python` would be filled in", "home folder"),
+        ("A=~ torchrun a.py", "`~` would be filled in by a shell", "home folder"),
+        ("uv run train.py", "begins with `uv`, which starts another", "that other command alone"),
+        ("env A=1 torchrun train.py", "begins with `env`", "that other command alone"),
+        ("A=1 time torchrun a.py", "begins with `time`", "that other command alone"),
+        ("/usr/bin/nohup python a.py", "begins with `/usr/bin/nohup`", "that other command alone"),
+        ("numactl -N 0 python a.py", "begins with `numactl`", "that other command alone"),
         ("./start.sh", "begins with `./start.sh`", "the script that its ranks run"),
         ("python -c pass", "`-c` is no script", "torchrun train.py"),
         ("python", "it names no script", "torchrun train.py"),
@@ -205,6 +266,16 @@ def test_a_metric_that_can_not_be_is_refused(metrics: list[str], said: str) -> N
         read_metrics(metrics)
     assert said in refused.value.message
     assert refused.value.hint
+
+
+@pytest.mark.parametrize("option", ["--command", "--metric", "--context"])
+def test_two_dashes_are_no_value_of_an_option(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(("init", "-", f"{option}=--"))
+    assert ended.value.code == 2
+    assert f"argument {option}: `--` is no value" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,20 @@ def test_a_run_of_three_networks_is_one_screen(run: RunSummary) -> None:
         assert words not in text
 
 
+@pytest.mark.parametrize("num", [3, 4, 9])
+def test_caveats_that_are_not_shown_are_told_with_the_command_that_shows_them(
+    run: RunSummary, num: int
+) -> None:
+    made = analysed(run)
+    caveats = tuple(f"number {i}" for i in range(num))
+    judged = made.analysis.hypotheses[0].model_copy(update={"caveats": caveats})
+    analysis = made.analysis.model_copy(update={"hypotheses": (judged,)})
+    lines = [line.strip() for line in short(replace(made, analysis=analysis)).splitlines()]
+    told = [line for line in lines if line.startswith("caveat: ")]
+    assert told[:3] == [f"caveat: number {i}" for i in range(3)]
+    assert told[3:] == ([f"caveat: and {num - 3} more: `{DETAILS}`"] if num > 3 else [])
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
 def test_no_line_is_too_long(run: RunSummary, width: int) -> None:
     assert max(map(len, short(run, width).splitlines())) <= width

@@ -24,6 +24,10 @@ class CommandLine(argparse.ArgumentParser):
         unknown = [name for name in names if name not in self._option_string_actions]
         if unknown:
             self._refuse(unknown)
+        for word in options:
+            name, _, value = word.partition("=")
+            if word.startswith("--") and value == "--":  # argparse 3.11 makes an empty list of it
+                self.error(f"argument {name}: `--` is no value")
 
     def _refuse(self, left: Sequence[str]) -> NoReturn:
         near = _near(left[0], self._option_string_actions)

@@ -121,12 +121,13 @@ def _rate_gbps(text: str | None) -> float | None:
 def _show(finished: "FinishedImport") -> None:
     from broadgauge.analysis.store import read_analysed
     from broadgauge.cli.console import results_console
-    from broadgauge.cli.output import say
+    from broadgauge.cli.output import details_command, say
     from broadgauge.report.terminal.printing import print_closing_table
 
     for note in finished.notes:
         say(f"note       {note}")
     with results_console() as console:
-        print_closing_table(read_analysed(finished.folder), console)
+        details = details_command(finished.location)
+        print_closing_table(read_analysed(finished.folder), console, details=details)
     num = len(finished.records)
     say(f"imported   {num} measurement{'s' * (num != 1)}: {finished.location}")

@@ -95,7 +95,11 @@ class _Choice:
         yield "  # nodes x ranks a node; the smallest is what scaling is measured against."
         gpus = self.num_gpus
         asked = None if self.own is None else self.own.command.ranks_per_node
-        if asked is not None and asked <= (gpus or MAX_RANKS_PER_NODE):
+        most = gpus or MAX_RANKS_PER_NODE
+        if asked is not None and asked > most:
+            here = f"here {gpus} GPUs are used" if gpus else f"{most} is the most"
+            yield f"  # Not the command's {asked} ranks a node: {here}."
+        if asked is not None and asked <= most:
             shapes = [f"1x{asked}", *self._on_two_nodes(asked)]
         elif gpus:
             several = [f"2x{gpus // 2}"] if self.machine.can_emulate else []

@@ -32,8 +32,20 @@ _SHORT = {"r": "redirects", "t": "tee"}
 _KEPT = {"m": "-m", "module": "-m", "no-python": "--no-python", "run-path": "--run-path"}
 """What the script is; it goes along."""
 _OTHER_LAUNCHERS = ("accelerate", "deepspeed", "mpirun", "mpiexec", "srun", "ray", "bash", "sh")
+_STARTING_OTHERS = frozenset(
+    (
+        *("uv", "uvx", "poetry", "pipenv", "pdm", "hatch", "rye", "pixi"),
+        *("conda", "mamba", "micromamba", "env", "time", "timeout", "nohup", "nice", "sudo"),
+        *("exec", "stdbuf", "taskset", "numactl", "nsys", "ncu", "strace"),
+    )
+)
+_GOES_ON = "\\\n"
+"""A backslash at the end of a line: a shell reads both lines as one."""
+_HOME = re.compile(r"~(/.*)?", re.DOTALL)
 _OF_A_SHELL = re.compile(r"\|\|?|&&?|;|[0-9]?>>?(&[0-9])?|<|[0-9]?>.+|.+;")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_COUNT = re.compile(r"[0-9]{1,4}")
+"""Of ranks a node: far more than there can be."""
 _PYTHON = re.compile(r"python(3(\.[0-9]+)?)?")
 
 
@@ -55,7 +67,7 @@ class OwnCommand:
     @property
     def title(self) -> str:
         """Of the script, without its folder or package: `train`."""
-        script = next(word for word in self.words if not word.startswith("-"))
+        script = _script(self.words)
         is_module = "-m" in self.words[: self.words.index(script)]
         return script.rpartition(".")[2] if is_module else PurePosixPath(script).stem
 
@@ -70,14 +82,26 @@ def read_command(text: str) -> OwnCommand:
         words = words[1:]
     for word in (*words, *(value for value in environment.values() if value is not None)):
         _check_word(word)
-    if not words:
+    if not words or _is_no_script(words[0]):
         raise InputError("--command names no script", hint=EXAMPLE)
-    return replace(_started(words), environment=environment)
+    found = _started(words)
+    if _is_no_script(_script(found.words)):
+        raise InputError("--command names no script", hint=EXAMPLE)
+    return replace(found, environment=environment)
+
+
+def _script(words: Sequence[str]) -> str:
+    """The first word that says no more than what the script is; empty: there is none."""
+    return next((word for word in words if word not in _KEPT.values()), "")
+
+
+def _is_no_script(word: str) -> bool:
+    return not word or word.startswith("-")
 
 
 def _split(text: str) -> list[str]:
     try:
-        return shlex.split(text)
+        return shlex.split(text.replace(_GOES_ON, ""))
     except ValueError as error:
         raise InputError(
             f"--command can't be split as a shell does: {str(error).lower()}", hint=EXAMPLE
@@ -95,6 +119,11 @@ def _check_word(word: str) -> None:
         raise InputError(
             f"--command: `{word}` would be filled in by a shell, and no shell runs the command",
             hint='with double quotes around the command your shell fills it in: --command "…"',
+        )
+    if _HOME.fullmatch(word):
+        raise InputError(
+            f"--command: `{word}` would be filled in by a shell, and no shell runs the command",
+            hint="the whole path of the home folder, such as /home/me, in the place of `~`",
         )
     if holds_token(word) or url_secrets(word):
         raise InputError(
@@ -115,6 +144,12 @@ def _started(words: Sequence[str]) -> OwnCommand:
         raise InputError(
             f"--command begins with `{first}`, and Broadgauge starts ranks by torchrun",
             hint=f"the script that its ranks run, with its arguments: {EXAMPLE}",
+        )
+    if name in _STARTING_OTHERS:
+        raise InputError(
+            f"--command begins with `{first}`, which starts another command",
+            hint="that other command alone; Python of an environment is named by its path: "
+            "--command '.venv/bin/python train.py'",
         )
     if name == "torchrun":
         return replace(_of_torchrun(rest), python=f"{folder}python" if folder else None)
@@ -155,7 +190,7 @@ def _of_torchrun(words: Sequence[str]) -> OwnCommand:
         elif name not in _ALONE and name not in _WITH_VALUE:
             raise InputError(f"--command: torchrun has no option `{word}`", hint=EXAMPLE)
         left_out.append(f"--{name}")
-        if name == "nproc-per-node" and value.isdigit():
+        if name == "nproc-per-node" and _COUNT.fullmatch(value):
             ranks = int(value)
     if at >= len(words):
         raise InputError("--command: torchrun is given no script", hint=EXAMPLE)

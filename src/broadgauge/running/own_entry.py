@@ -19,8 +19,11 @@ README_METRIC = ("step_time_s", r"step \d+ took ([\d.]+) s")
 WARM_UP = 10
 """Samples that are left out: kernels are chosen and caches filled in the first steps."""
 _MOST_COLUMNS = 96
-_PLAIN = re.compile(r"(--?)?[A-Za-z_./][A-Za-z0-9_./=+-]*")
-_NO_TEXT = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", ".nan", ".inf"))
+_PLAIN = re.compile(r"(--?)?(\.*/|\.?[A-Za-z_])[A-Za-z0-9_./=+-]*")
+"""`.5` and `-.5` are numbers."""
+_NO_TEXT = frozenset(
+    ("y", "n", "yes", "no", "on", "off", "true", "false", "null", ".nan", ".inf", "-.inf")
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,7 @@ class OwnEntry:
         if command.environment:
             yield "    environment:"
         for name, value in command.environment.items():
-            shown = "{from_environment: true}" if value is None else json.dumps(value)
+            shown = "{from_environment: true}" if value is None else _quoted(value)
             yield f"      {name}: {shown}"
         if not self.metrics:
             yield "    # Make it the regex of a line that your script prints: its first group is"
@@ -102,7 +105,11 @@ def _metric(text: str) -> CommandMetric:
 def scalar(text: str) -> str:
     """As it is where YAML reads it as this very text, else quoted."""
     is_plain = _PLAIN.fullmatch(text) and text.lower() not in _NO_TEXT and text.strip(".-")
-    return text if is_plain else json.dumps(text, ensure_ascii=False)
+    return text if is_plain else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _listed(key: str, words: Sequence[str]) -> Iterator[str]:

@@ -67,7 +67,7 @@ def show_size(size_bytes: float, digits: int = 3, like: float | None = None) -> 
 
 def show_time(seconds: float, digits: int = 3, like: float | None = None) -> str:
     """0.0123 → `12.3 ms`; minutes from 120 s on."""
-    if abs(seconds if like is None else like) >= 120:
+    if math.isfinite(seconds) and abs(seconds if like is None else like) >= 120:
         words = _significant if like is None else _grouped
         return f"{words(seconds / 60, digits)} min"
     return _scaled(seconds, _TIMES, digits, like)
@@ -75,11 +75,11 @@ def show_time(seconds: float, digits: int = 3, like: float | None = None) -> str
 
 def show_count(value: float, digits: int = 3, like: float | None = None) -> str:
     """12345 → `12.3 k`; plain below 10,000."""
-    if abs(value if like is None else like) < 10_000:
+    if math.isfinite(value) and abs(value if like is None else like) < 10_000:
         return _significant(value, digits) if abs(value) < 1000 else f"{value:,.0f}"
     return _scaled(value, _COUNTS, digits, like)
 
 
 def show_ratio(ratio: float, digits: int = 3) -> str:
     """0.957 → `95.7 %`: ratios are 0..1 in data and percent on screen."""
-    return f"{_significant(100 * ratio, digits)} %"
+    return f"{_significant(100 * ratio, digits)} %" if math.isfinite(ratio) else "unknown"

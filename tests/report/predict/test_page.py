@@ -70,6 +70,22 @@ def test_no_two_names_touch_and_all_are_there(rates: list[float]) -> None:
     assert all(extent(each, 1.0, 15_000.0)[0] >= 0 for each in placed)
 
 
+@given(st.floats(1.0, 12_800.0), st.integers(1, 80))
+def test_a_long_name_is_cut_in_its_middle_where_there_is_no_room(rate: float, length: int) -> None:
+    name = "".join(chr(ord("a") + i % 26) for i in range(length))
+    mark = NetworkMark(name=name, rate_gbps=rate, step_s=1.0)
+    (placed,) = placed_names([mark], 1.0, 15_000.0)
+    begin, end = extent(placed, 1.0, 15_000.0)
+    assert begin >= 0
+    assert end <= PLOT_WIDTH
+    first, cut, last = placed.name.partition("…")
+    assert name.startswith(first)
+    assert name.endswith(last)
+    assert not cut or len(placed.name) >= 15
+    assert cut or placed.name == name
+    assert cut or length < PLOT_WIDTH / CHARACTER_WIDTH
+
+
 def test_one_name_stands_for_near_rates_and_two_for_others() -> None:
     def names(*rates: float) -> Sequence[str]:
         marks = [NetworkMark(name="pod", rate_gbps=rate, step_s=1.0) for rate in rates]

@@ -1,6 +1,10 @@
 """Is every figure printed with its unit and its spread?"""
 
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broadgauge.report.words.quantities import (
     column_like,
@@ -83,6 +87,13 @@ def test_an_interval_has_the_unit_of_its_figure() -> None:
         ("time_s", (0.0003, 0.36), ["0.3 ms", "360 ms"]),
         ("tokens_per_s", (9800.0, 12_345.0), ["9.8 k /s", "12.3 k /s"]),
         ("loss", (0.5, 2.0), ["0.5", "2"]),
+        ("step_time_s", (0.0119, 250.0), ["0.0119 s", "250 s"]),  # ms, min: no value's is good
+        ("busbw_gbyte_per_s", (0.01, 1474.0), ["0.01 GB/s", "1,470 GB/s"]),
+        ("tokens_per_s", (900.0, 2e6), ["0.9 k /s", "2,000 k /s"]),
+        ("step_time_s", (0.0005, 200.0), ["500 µs", "3.33 min"]),
+        ("step_time_s", (0.5, math.inf), ["500 ms", "unknown"]),
+        ("step_time_s", (0.5, 150.0, math.nan), ["0.5 s", "150 s", "unknown"]),
+        ("tokens_per_s", (0.5, 2.0, math.inf), ["0.5 /s", "2 /s", "unknown /s"]),
     ],
 )
 def test_a_column_has_one_unit_and_no_long_numbers(
@@ -90,3 +101,20 @@ def test_a_column_has_one_unit_and_no_long_numbers(
 ) -> None:
     like = column_like(name, values)
     assert [show(name, value, like=like) for value in values] == shown
+
+
+@given(
+    st.sampled_from(["step_time_s", "busbw_gbyte_per_s", "tokens_per_s", "loss", "mfu_ratio"]),
+    st.lists(st.floats(0, 1e15), max_size=8),
+)
+def test_of_a_column_in_one_unit_every_number_is_short(name: str, values: list[float]) -> None:
+    like = column_like(name, [*values, math.inf, math.nan])
+    if like is not None:
+        numbers = [show(name, value, like=like).split()[0] for value in values if value]
+        assert all(0.01 <= float(number.replace(",", "")) < 10_000 for number in numbers)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("name", ["step_time_s", "tokens_per_s", "mfu_ratio", "link_rate_gbps"])
+def test_what_is_no_number_is_unknown(name: str, value: float) -> None:
+    assert show(name, value).startswith("unknown")

@@ -35,6 +35,7 @@ class PlacedName:
     """A name, in a row above the curves."""
 
     name: str
+    """With … in its middle where there is no room for all of it."""
     rate_gbps: float
     row: int
     """0 is the uppermost."""
@@ -66,14 +67,29 @@ def placed_names(
     decades = math.log10(highest_gbps / lowest_gbps)
     for name, rate in sorted(_names(marks), key=lambda each: (each[1], each[0])):
         at = PLOT_WIDTH * math.log10(rate / lowest_gbps) / decades
-        width = CHARACTER_WIDTH * (len(name) + 1)
-        is_left = at + width > PLOT_WIDTH and at > width
+        width = _width(name)
+        is_left = at + width > PLOT_WIDTH and at > PLOT_WIDTH - at
+        shown = _within(name, at if is_left else PLOT_WIDTH - at)
+        width = _width(shown)
         begin, end = (at - width, at) if is_left else (at, at + width)
         over = [row for row, first, last in taken if first < end and begin < last]
         row = 1 + max(over, default=-1)
         taken.append((row, begin, end))
-        placed.append(PlacedName(name=name, rate_gbps=rate, row=row, is_left=is_left))
+        placed.append(PlacedName(name=shown, rate_gbps=rate, row=row, is_left=is_left))
     return tuple(placed)
+
+
+def _width(name: str) -> float:
+    """In pixels, with what is left free beside it."""
+    return CHARACTER_WIDTH * (len(name) + 1)
+
+
+def _within(name: str, room: float) -> str:
+    """Its beginning and its end, by which names of one family differ, where all of it is wider."""
+    if _width(name) <= room:
+        return name
+    num_kept = max(int(room / CHARACTER_WIDTH) - 2, 2)
+    return f"{name[: (num_kept + 1) // 2]}…{name[-(num_kept // 2) :]}"
 
 
 def _names(marks: Iterable[NetworkMark]) -> Iterator[tuple[str, float]]:

@@ -24,12 +24,16 @@ STYLES = {
 MOST_CAVEATS = 3
 
 
-def print_hypotheses(analysis: Analysis, console: Console, *, has_all: bool = False) -> None:
-    """The verdicts; `has_all`: with every case and caveat."""
+def print_hypotheses(
+    analysis: Analysis, console: Console, *, has_all: bool = False, details: str | None = None
+) -> None:
+    """The verdicts; `has_all`: with every case and caveat. `details`: the command that prints
+    these, where there is one."""
     if analysis.hypotheses:
         heading("Hypotheses", console)
     for result in analysis.hypotheses:
         _print_hypothesis(result, console, has_all=has_all)
+        _print_caveats(result, console, None if has_all else MOST_CAVEATS, details)
 
 
 def _print_hypothesis(result: JudgedHypothesis, console: Console, *, has_all: bool) -> None:
@@ -45,9 +49,15 @@ def _print_hypothesis(result: JudgedHypothesis, console: Console, *, has_all: bo
     if has_all and len(result.answers) > 1:
         rows = [answer_cells(result, answer) for answer in result.answers]
         print_table(ANSWER_HEAD, rows, console)
-    shown = result.caveats if has_all else result.caveats[:MOST_CAVEATS]
+
+
+def _print_caveats(
+    result: JudgedHypothesis, console: Console, most: int | None, details: str | None
+) -> None:
+    shown = result.caveats[:most]
     more = len(result.caveats) - len(shown)
-    for caveat in (*shown, *([f"and {more} more: `broadgauge show --details`"] if more else [])):
+    rest = f"and {more} more" if details is None else f"and {more} more: `{details}`"
+    for caveat in (*shown, *([rest] if more else [])):
         for line in indented(Text(f"caveat: {caveat}", style="dim"), console):
             console.print(line)
 

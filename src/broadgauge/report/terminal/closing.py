@@ -41,8 +41,11 @@ STYLES = {
 }
 
 
-def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: bool = False) -> None:
-    """The end of `broadgauge run`: what each network gave, what it means, and what was asked."""
+def print_closing_table(
+    analysed: AnalysedRun, console: Console, *, has_all: bool = False, details: str | None = None
+) -> None:
+    """The end of `broadgauge run`: what each network gave, what it means, and what was asked.
+    `details`: the command that prints the rest."""
     run, analysis = analysed.run, analysed.analysis
     rows = table_rows(run, analysis, analysed.cost)
     failed = all_failed(row.job for row in rows)
@@ -60,7 +63,7 @@ def print_closing_table(analysed: AnalysedRun, console: Console, *, has_all: boo
         sentence(launches_sentence(launches), console, "dim")
     print_platforms(analysis, console)
     print_pairs(run, analysis, console)
-    print_hypotheses(analysis, console, has_all=has_all)
+    print_hypotheses(analysis, console, has_all=has_all, details=details)
     for note in (*cost_notes(analysed.cost), *analysis.notes, *lasting(run.notes)):
         sentence(f"note: {printable(note)}", console, "dim")
     if analysis.shared_cores is not None:

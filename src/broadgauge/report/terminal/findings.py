@@ -15,7 +15,7 @@ def print_run_findings(analysis: Analysis, console: Console) -> None:
     if analysis.findings:
         heading("Findings", console)
     for group in analysis.findings:
-        print_finding(as_finding(group), console, where_words(group))
+        print_finding(as_finding(group), console, seen_in_words(group))
 
 
 def worst_findings(analysis: Analysis) -> list[FindingGroup]:
@@ -52,7 +52,7 @@ def as_finding(group: FindingGroup) -> Finding:
     )
 
 
-def where_words(group: FindingGroup) -> str:
+def seen_in_words(group: FindingGroup) -> str:
     """`3 trials: train 2x1 slow, train 2x1 fast`."""
     trials = "1 trial" if group.num_trials == 1 else f"{group.num_trials} trials"
     return f"{trials}: {', '.join(group.cases)}"

@@ -32,7 +32,7 @@ def print_run_briefly(analysed: AnalysedRun, console: Console, details: str) -> 
         for line in headline_lines(rows):
             sentence(printable(line), console, "bold")
         console.print()
-    print_closing_table(analysed, console)
+    print_closing_table(analysed, console, details=details)
     _print_failures(run, [row.job.case.key for row in rows if has_failed_whole(row.job)], console)
     num_left = _print_findings(analysis, console)
     findings = f"{num_left} more {'finding' if num_left == 1 else 'findings'}"

@@ -1,5 +1,6 @@
 """How is a measured figure written? By the unit at the end of its name, and with its spread."""
 
+import math
 import re
 from collections.abc import Callable, Iterable
 
@@ -34,8 +35,10 @@ _SHOWN_BY: dict[str, Callable[[float, int, float | None], str]] = {
     "USD/10⁹ tokens": lambda value, *_: usd_words(value),
 }
 _WITH_MULTIPLES = ("s", "s/GB", "GB/s", "Gbit/s", "1/s", "count")
-MOST_OF_A_UNIT = 10_000
-"""More digits before the point than this has are read worse than a nought before it."""
+LEAST_OF_A_UNIT, MOST_OF_A_UNIT = 0.01, 10_000
+"""More noughts behind the point, or digits before it, are read worse than two units in a column."""
+_OF_EACH_UNIT = (1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e4, 1e6, 1e9, 1e12)
+"""Sizes of which each unit of any table shows one; thousands begin at 10,000 of a count."""
 
 _TITLES = {
     "wire_bytes": "bytes on the wire",
@@ -66,18 +69,24 @@ def show(name: str, value: float, digits: int = 3, like: float | None = None) ->
 def column_like(name: str, values: Iterable[float]) -> float | None:
     """The value in whose unit all of a column are shown: the smallest that makes no number long.
 
-    None: each is shown in its own, as there is one or its unit has no multiples.
+    None: each is shown in its own, as there is one, its unit has no multiples, or in each unit some
+    number is long. What is unknown or infinite has no unit.
     """
-    sizes = sorted(abs(value) for value in values if value)
+    sizes = sorted(abs(value) for value in values if value and math.isfinite(value))
     if len(sizes) < 2 or unit_of(name) not in _WITH_MULTIPLES:
         return None
-    shown = (show(name, sizes[-1], like=size).split()[0].replace(",", "") for size in sizes)
-    fitting = (size for size, largest in zip(sizes, shown, strict=True) if _is_short(largest))
-    return next(fitting, sizes[-1])
+    ends = (sizes[0], sizes[-1])
+    fitting = (
+        size
+        for size in (*sizes, *_OF_EACH_UNIT)
+        if all(_is_short(show(name, end, like=size)) for end in ends)
+    )
+    return next(fitting, None)
 
 
-def _is_short(number: str) -> bool:
-    return number != "unknown" and float(number) < MOST_OF_A_UNIT
+def _is_short(words: str) -> bool:
+    number = float(words.split(maxsplit=1)[0].replace(",", ""))
+    return LEAST_OF_A_UNIT <= number < MOST_OF_A_UNIT
 
 
 def show_estimate(name: str, estimate: Estimate, like: float | None = None) -> str:
