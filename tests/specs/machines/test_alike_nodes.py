@@ -29,6 +29,6 @@ def test_machines_that_differ_in_name_only_are_one_entry() -> None:
 def test_machines_are_shown_in_a_line() -> None:
     [both] = alike_nodes([a_node(0), a_node(1)])
     assert node_words(both) == (
-        "nodes 0 and 1 (gpu0, gpu1): 8 x NVIDIA H200, 192 cores, 2.2 TB, Linux 6.8.0, "
+        "nodes 0 and 1 (gpu0, gpu1): 8 x NVIDIA H200, 192 cores, 2 TiB, Linux 6.8.0, "
         "torch 2.11.0, eth0 25 Gbit/s ena"
     )
