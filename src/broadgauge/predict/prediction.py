@@ -83,9 +83,11 @@ class Prediction:
     overlapped_communication_s: float
     """Hidden behind compute."""
     network_bytes: float
-    """What a node sends to others in a step."""
+    """What a node sends to others in a step; with pipelines, with the boundaries of the second
+    stage (of two: the first) and without what tensor parallelism sends between nodes."""
     network_busy_s: float
-    """How long its links to others are busy in a step, hidden or waited for."""
+    """How long its links to others are busy in a step, hidden or waited for; with pipelines, those
+    of the first stage, so `network_bytes` over it is no rate there."""
     bound: Bottleneck
     dominant: str
     """The uncertain term that moves the step time most, in words."""

@@ -5,6 +5,7 @@ import pytest
 from broadgauge.catalog.articles import articles
 from broadgauge.catalog.catalog import shipped_catalog
 from broadgauge.cli.main import main
+from broadgauge.predict.answering.carried_rate import carried_gbyte_per_s
 from broadgauge.predict.answering.simple_estimates import (
     bytes_over_rate,
     differences,
@@ -105,6 +106,24 @@ def test_of_a_fast_network_the_first_reason_is_the_overlap() -> None:
     assert told.estimates[-1].total_s > told.model_s
     assert told.reasons[0].startswith("−")
     assert told.reasons[0].endswith("runs beside compute and costs nothing")
+
+
+@pytest.mark.parametrize("pipeline_parallel", [2, 4])
+def test_no_rate_is_told_where_stages_send_at_different_times(pipeline_parallel: int) -> None:
+    """Bytes of one stage over the busy time of another may be more than the NICs have."""
+    ways = {"tensor_parallel": 8, "pipeline_parallel": pipeline_parallel, "nodes": 4}
+    prediction = predicted("roce-400g", model="llama-3.1-70b", **ways)
+    told = explain(prediction)
+    assert carried_gbyte_per_s(prediction) is None
+    assert not any("lets the network carry" in reason for reason in told.reasons)
+    (by_hand,) = told.estimates
+    between_s = sum(each.signed_s for each in differences(prediction, by_hand))
+    assert by_hand.total_s + between_s == pytest.approx(prediction.step_time_s.value)
+
+
+def test_the_rate_is_told_where_it_was_measured_above_the_nominal_one() -> None:
+    faster = predicted("vnic-200g=26GB/s", strategy="fsdp")
+    assert carried_gbyte_per_s(faster) == pytest.approx(26, rel=0.02)
 
 
 def test_of_two_estimates_the_measured_one_is_explained(

@@ -18,6 +18,7 @@ from broadgauge.predict.costs.nccl_model import Ring, collective_s
 from broadgauge.predict.costs.network import price
 from broadgauge.predict.costs.pieces import CollectiveCost
 from broadgauge.predict.facts.columns import columns_of
+from broadgauge.predict.facts.knowledge import default_knowledge
 from broadgauge.predict.intervals.rate_range import rate_range_gbyte_per_s
 from broadgauge.predict.predictor import predict
 
@@ -254,6 +255,28 @@ def test_no_step_is_faster_than_its_bytes_at_the_nominal_rate(transport, gbps) -
 
     assert found.step_time_s.low > 0.98 * at_nominal.parts.exposed_network_s
     assert low < high <= gbps / 8 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("transport", ["virtio", "tcp", "roce"])
+@pytest.mark.parametrize("nodes", [2, 16, 256])
+def test_the_floor_is_the_bytes_at_the_nominal_rate_among_any_number_of_nodes(
+    transport, nodes
+) -> None:
+    """Neither latencies of a long ring nor its slowest link are in it."""
+    guessed = case(
+        fabric=Fabric(transport=transport, node_gbps=10),
+        nodes=nodes,
+        gpus_per_node=1,
+        data_parallel=nodes,
+        strategy="ddp",
+        seq_len=256,
+        micro_batch=1,
+        global_batch=nodes,
+    )
+    knowledge = replace(default_knowledge(), residuals={"all": (-5.0, 5.0)})
+    (found,) = predict([guessed], knowledge)
+
+    assert found.step_time_s.low == pytest.approx(found.network_bytes / (10e9 / 8))
 
 
 def test_what_is_hidden_may_come_out() -> None:

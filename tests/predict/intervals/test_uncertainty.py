@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from tests.predict.making_cases import BASE, cases
 
+from broadgauge.catalog.catalog import shipped_catalog
+from broadgauge.predict.asking.combinations import expand
 from broadgauge.predict.calibration.factors import Observation, fit
 from broadgauge.predict.case import Fabric, TrainingCase
 from broadgauge.predict.facts.knowledge import Factor, Knowledge, default_knowledge
@@ -67,6 +69,17 @@ def test_a_network_that_nobody_measured_is_named() -> None:
     found = only(replace(slow, global_batch=16))
     assert "sockets" in found.dominant
     assert "collectives probe" in found.narrowed_by
+
+
+def test_bytes_that_the_busy_time_does_not_hold_are_no_floor() -> None:
+    """With pipelines they are of another stage than the busy time."""
+    asked = {"model": "llama-3.1-70b", "gpu": "h100-sxm", "nodes": 4, "network": "roce-400g"}
+    asked |= {"tensor_parallel": 8, "pipeline_parallel": 4}
+    (case,) = expand({key: [value] for key, value in asked.items()}, shipped_catalog()).cases
+    found = only(case, replace(default_knowledge(), residuals={"all": (-5.0, 5.0)}))
+    at_nominal_s = found.network_bytes / (400e9 / 8)
+    assert at_nominal_s > found.network_busy_s
+    assert found.step_time_s.low < at_nominal_s
 
 
 def test_an_unstated_fabric_is_what_it_is_priced_as() -> None:

@@ -13,6 +13,7 @@ from tests.predict.making_cases import BASE, SMALL, cases
 from broadgauge.catalog.widenings import known_widenings
 from broadgauge.predict.calibration.factors import Observation, fit
 from broadgauge.predict.case import TrainingCase
+from broadgauge.predict.costs.groups import group_of
 from broadgauge.predict.costs.link_rates import headroom_ratio
 from broadgauge.predict.facts.columns import columns_of
 from broadgauge.predict.facts.knowledge import Knowledge, default_knowledge
@@ -149,6 +150,7 @@ def test_links_are_never_as_sure_as_kernels(changes: dict[str, object]) -> None:
         found.step_time_s.value / found.step_time_s.low,
         found.step_time_s.high / found.step_time_s.value,
     ])  # fmt: skip
-    room = float(np.log(headroom_ratio(columns_of((found.case,)))[0]))
+    columns = columns_of((found.case,))
+    room = float(np.log(headroom_ratio(group_of("data", columns), columns)[0]))
     assert logs[0] >= min(CLASS_LOG, room) * (1 - 1e-9)
     assert logs[1] >= CLASS_LOG * (1 - 1e-9)

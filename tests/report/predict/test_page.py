@@ -106,6 +106,20 @@ def test_each_network_lies_on_its_curve() -> None:
             assert faster[0] * 0.95 <= mark.step_s <= slower[-1] * 1.05, mark
 
 
+def test_no_network_is_marked_at_a_rate_that_its_nics_do_not_have() -> None:
+    properties = {
+        "model": ["llama-3.1-70b"],
+        "gpu": ["h100-sxm"],
+        "tensor_parallel": [8],
+        "pipeline_parallel": [4],
+        "network": ["roce-400g"],
+        "nodes": [4],
+    }
+    question = Question(properties=properties, catalog=shipped_catalog(), tokens_count=1e12)
+    found = reply_to(question, is_cut=False, with_sweeps=False).answers
+    assert [marks_of(curve, found.answers) for curve in found.curves] == [()]
+
+
 def test_the_chart_has_a_point_and_a_name_for_each_network() -> None:
     curves = reply().answers.curves
     marks = [marks_of(curve, reply().answers.answers) for curve in curves]

@@ -8,13 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
+from broadgauge.predict.answering.carried_rate import carried_gbyte_per_s
 from broadgauge.predict.prediction import Prediction
 from broadgauge.specs.units import show_bandwidth, show_time
 
 NEGLIGIBLE_RATIO = 0.005
 """Of a step: differences below it aren't worth a sentence."""
 BESIDE = "communication between nodes runs beside compute and costs nothing"
-IN_TURN = "the step waits for transfers that wait for each other or for compute"
+OF_STAGES = (
+    "by hand one node's bytes take their time once; here the transfers of several nodes, one after "
+    "another, are waited for or run beside compute"
+)
 INSIDE = "the step waits for links inside the node; by hand only bytes between nodes count"
 
 
@@ -134,13 +138,16 @@ def _by_hand(prediction: Prediction, compute_s: float) -> Iterator[SimpleEstimat
 def differences(prediction: Prediction, by_hand: SimpleEstimate) -> tuple[EstimateDifference, ...]:
     """All that lies between this estimate and the model's answer: they add up to it."""
     busy_s, parts = prediction.network_busy_s, prediction.parts
-    hidden_s = busy_s - parts.exposed_network_s
+    inside = EstimateDifference(signed_s=parts.exposed_intra_node_s, words=INSIDE)
+    carried = carried_gbyte_per_s(prediction)
+    if carried is None:
+        waited_s = parts.exposed_network_s - by_hand.communication_s
+        return EstimateDifference(signed_s=waited_s, words=OF_STAGES), inside
+    rate_words = _rate_words(prediction, by_hand, carried)
     return (
-        EstimateDifference(
-            signed_s=busy_s - by_hand.communication_s, words=_rate_words(prediction, by_hand)
-        ),
-        EstimateDifference(signed_s=-hidden_s, words=BESIDE if hidden_s >= 0 else IN_TURN),
-        EstimateDifference(signed_s=parts.exposed_intra_node_s, words=INSIDE),
+        EstimateDifference(signed_s=busy_s - by_hand.communication_s, words=rate_words),
+        EstimateDifference(signed_s=parts.exposed_network_s - busy_s, words=BESIDE),
+        inside,
     )
 
 
@@ -154,10 +161,10 @@ def _reasons(prediction: Prediction, by_hand: SimpleEstimate) -> Iterator[str]:
             yield f"{sign}{show_time(abs(each.signed_s))}: {each.words}"
 
 
-def _rate_words(prediction: Prediction, by_hand: SimpleEstimate) -> str:
+def _rate_words(prediction: Prediction, by_hand: SimpleEstimate, carried_gbyte_per_s: float) -> str:
     """`the model lets the network carry 1.2 GB/s, not 25 GB/s: 28.44 GB take 23.7 s`."""
     sent_bytes, busy_s = prediction.network_bytes, prediction.network_busy_s
-    carried = show_bandwidth(sent_bytes / busy_s / 1e9)
+    carried = show_bandwidth(carried_gbyte_per_s)
     divided = show_bandwidth(sent_bytes / by_hand.communication_s / 1e9)
     return (
         f"the model lets the network carry {carried}, latency included, not {divided}: "

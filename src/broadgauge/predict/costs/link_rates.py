@@ -2,14 +2,12 @@
 
 import functools
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from broadgauge.catalog.gpus import Gpu
 from broadgauge.catalog.networks import TransportPrior, known_transports
 from broadgauge.predict.case import RDMA_TRANSPORTS, Op, Transport
-from broadgauge.predict.costs.groups import group_of
 from broadgauge.predict.costs.pieces import CollectiveGroup
 from broadgauge.predict.costs.slowest import largest_deviate
 from broadgauge.predict.facts.arrays import Times
@@ -162,13 +160,11 @@ def node_rate(group: CollectiveGroup, columns: Columns) -> Times:
     return np.where(np.isnan(measured), prior, measured) * columns.node_rate_ratio
 
 
-def headroom_ratio(columns: Columns) -> Times:
-    """How many times what collectives of two nodes are taken to get out of each is its nominal
+def headroom_ratio(group: CollectiveGroup, columns: Columns) -> Times:
+    """How many times what this group's collectives are taken to get out of a node is its nominal
     rate? At least 1; infinite where no nominal rate is stated."""
-    group = group_of("data", columns)
-    pair = replace(group, nodes=np.minimum(2.0, group.nodes))
     nominal = columns.fabric.node_gbps * 1e9 / 8
-    ratio = np.maximum(1.0, nominal / node_rate(pair, columns))
+    ratio = np.maximum(1.0, nominal / node_rate(group, columns))
     return np.where(np.isnan(ratio), np.inf, ratio)
 
 

@@ -30,4 +30,4 @@ def rate_range_gbyte_per_s(
     group = group_of("data", columns)
     pair = replace(group, nodes=np.minimum(2.0, group.nodes))
     rate = float(node_rate(pair, columns)[0]) / 1e9
-    return rate / ratio, rate * min(ratio, float(headroom_ratio(columns)[0]))
+    return rate / ratio, rate * min(ratio, float(headroom_ratio(pair, columns)[0]))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from broadgauge.predict.costs.groups import group_of
 from broadgauge.predict.costs.link_rates import headroom_ratio, is_rdma, prior_spread_ratio
 from broadgauge.predict.costs.pieces import ComputeCosts
 from broadgauge.predict.facts.arrays import Flags, Times
@@ -36,6 +37,8 @@ OFFLOADED_RATIO = 2.5
 OTHER_SIDE_RATIO = 0.6
 """Of the wider side that the narrower one has at least: few sources, all slower than predicted, do
 not say that the next one can't be faster."""
+ROUNDING = 1e-9
+"""Of seconds that are the same, added up in another order."""
 CALIBRATED_RATIO = 0.6
 """By what a measured step of the same system narrows what isn't kernels: residuals of
 references/measured-training.csv with up to three rows a system and network, over those without."""
@@ -133,10 +136,9 @@ def intervals(
         known = np.where(unfamiliar.is_measured, known, np.hypot(known, added))
         return np.hypot(known, rate)
 
-    at_nominal_s = np.minimum(evaluation.inter_busy_s / headroom_ratio(columns), evaluation.step_s)
     low_s = evaluation.step_s * np.exp(-side(below, faster, kernels[0]))
     return Intervals(
-        low_s=np.maximum(low_s, at_nominal_s),
+        low_s=np.maximum(low_s, _at_nominal_s(columns, evaluation)),
         high_s=evaluation.step_s * np.exp(side(above, slower, kernels[1])),
         regimes=regimes,
         is_calibrated=is_calibrated,
@@ -145,6 +147,17 @@ def intervals(
         kernels_above_log=kernels[1],
         widenings=unfamiliar,
     )
+
+
+def _at_nominal_s(columns: Columns, evaluation: Evaluation) -> Times:
+    """How long do a node's bytes take at its NICs' nominal rate?
+
+    0 where none is stated, and where that is more than the step's links are busy: then the bytes
+    are another pipeline stage's, or a measured rate is above the stated one.
+    """
+    wire_s = evaluation.network_bytes / (columns.fabric.node_gbps * 1e9 / 8)
+    is_held = wire_s <= evaluation.inter_busy_s * (1 + ROUNDING)
+    return np.where(is_held, np.minimum(wire_s, evaluation.step_s), 0.0)
 
 
 def _sides(
@@ -241,7 +254,8 @@ def _prior_rate_logs(
         found = [("node_rate", *path_of(case)) in known for case in columns.cases]
         ratio = np.where(found, 1.0, ratio)
     step_s, exposed_s = evaluation.step_s, evaluation.exposed_network_s
-    fast_s = step_s - exposed_s * (1 - 1 / np.minimum(ratio, headroom_ratio(columns)))
+    headroom = headroom_ratio(group_of("data", columns), columns)
+    fast_s = step_s - exposed_s * (1 - 1 / np.minimum(ratio, headroom))
     slow_s = np.maximum(step_s + exposed_s * (ratio - 1), evaluation.inter_busy_s * ratio)
     return np.log(step_s / fast_s), np.log(np.maximum(slow_s, step_s) / step_s)
 

@@ -3,9 +3,11 @@
 The run's own collectives there take the wire's time and the host's: their bytes at the network's
 nominal rate, or at what plain TCP streams carried where none is stated, and the rest. That rest
 comes again at any rate; both are added, as nothing says what of one the other hides, so a slower
-rate is never faster and a faster one never slower.
+rate is never faster and a faster one never slower, but for the microsecond of `LEAST_HOST_S`. Where
+the run carried more than is stated, a rate between the two is taken for what it carried.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +23,8 @@ from broadgauge.specs.networks.network import AnyNetwork, Network
 
 ADDED = HostOverlap(sharpness=1.0)
 """Host and wire one after the other."""
+ROUNDING = 1e-9
+"""Of rates that are the same, in other units."""
 LEAST_HOST_S = 1e-6
 """Of a collective: what is left where its bytes fill the wire."""
 
@@ -37,6 +41,33 @@ def found_byte_per_s(base: RunCase) -> float | None:
     streams = (base.summary.ceiling_gbps, base.summary.eight_streams_gbps)
     carried = max((each.value for each in streams if each is not None), default=None)
     return nominal if nominal is not None or carried is None else carried * 1e9 / 8
+
+
+def carried_byte_per_s(base: RunCase) -> float | None:
+    """Out of a node: what is stated or streams carried, or more where the run's own collectives
+    show it. What disturbs them makes them longer, so the network has at least that."""
+    stated = found_byte_per_s(base)
+    if stated is None:
+        return None
+    return max([stated, *_shown_byte_per_s(base)])
+
+
+def _shown_byte_per_s(base: RunCase) -> Iterator[float]:
+    """Bytes out of a node over the time of each of the run's own collectives."""
+    for curve in base.curves:
+        shape = (base.case.backend, curve.op, curve.nodes, curve.ranks_per_node)
+        for size, time_s in zip(curve.message_bytes, curve.time_s, strict=True):
+            if time_s > 0:
+                yield sent_bytes(*shape, size) / time_s
+
+
+def compared_byte_per_s(base: RunCase, asked: float) -> float:
+    """The asked rate beside what the run carried: at least that, if it is not below the rate that
+    the run's own network is stated to have."""
+    stated, carried = found_byte_per_s(base), carried_byte_per_s(base)
+    if stated is None or carried is None or asked < stated * (1 - ROUNDING):
+        return asked
+    return max(asked, carried)
 
 
 def asked_byte_per_s(network: Network) -> float | None:

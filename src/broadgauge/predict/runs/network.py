@@ -18,7 +18,8 @@ from broadgauge.predict.costs.curves import time_at
 from broadgauge.predict.runs.cases import RunCase
 from broadgauge.predict.runs.found_network import (
     asked_byte_per_s,
-    found_byte_per_s,
+    carried_byte_per_s,
+    compared_byte_per_s,
     host_ratio_of,
     is_on_found,
     own_curves_at,
@@ -95,7 +96,7 @@ def _from_found(base: RunCase, network: Network, nodes: int, *, is_own: bool) ->
 
     Raises InputError where its own rate is not known.
     """
-    case, was = base.case, found_byte_per_s(base)
+    case, was = base.case, carried_byte_per_s(base)
     curves, message_bytes = with_all_ops(base.curves, case.backend), _usual_message_bytes(base)
     if is_own and curves:
         share = 1.0 if was is None else host_ratio_of(curves, case, was, message_bytes)
@@ -110,6 +111,7 @@ def _from_found(base: RunCase, network: Network, nodes: int, *, is_own: bool) ->
             "of its collectives the wire takes",
             hint="`nominal_gbps:` in the network's entry, or another case with --case",
         )
+    asked = compared_byte_per_s(base, asked)
     curves = own_curves_at(base, was, asked, nodes)
     share = host_ratio_of(curves, case, asked, message_bytes)
     fabric = replace(fabric_of(network), curves=curves)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from broadgauge.predict.answering.answers import Answer
+from broadgauge.predict.answering.carried_rate import carried_gbyte_per_s
 from broadgauge.predict.answering.knee import BandwidthCurve
 from broadgauge.predict.answering.settings import on_any_network
 
@@ -44,15 +45,16 @@ class PlacedName:
 
 
 def marks_of(curve: BandwidthCurve, answers: Sequence[Answer]) -> tuple[NetworkMark, ...]:
-    """The networks over which this curve's training was asked for, each once."""
+    """The networks over which this curve's training was asked for, each once; without those of
+    which the prediction has no rate."""
     wanted = on_any_network(curve.case)
     found: dict[str, NetworkMark] = {}
     for prediction in (answer.prediction for answer in answers):
         case = prediction.case
-        if on_any_network(case) == wanted and prediction.network_busy_s > 0:
-            rate_gbps = prediction.network_bytes * 8 / prediction.network_busy_s / 1e9
+        carried = carried_gbyte_per_s(prediction)
+        if on_any_network(case) == wanted and carried is not None:
             mark = NetworkMark(
-                name=case.fabric.name, rate_gbps=rate_gbps, step_s=prediction.step_time_s.value
+                name=case.fabric.name, rate_gbps=carried * 8, step_s=prediction.step_time_s.value
             )
             found.setdefault(mark.name, mark)
     return tuple(found.values())
