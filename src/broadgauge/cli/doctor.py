@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broadgauge.cli.collector import no_collections
-from broadgauge.results.run_path import RUN_HELP
+from broadgauge.results.run_path import RUN_HELP, is_run_folder
 
 _SUFFIXES = (".log", ".txt", ".out", ".err", ".gz", ".json", ".zst", ".xz")
 
@@ -118,13 +118,9 @@ def _is_log(name: str) -> bool:
     try:
         if name in ("", "-") or not path.exists():
             return name == "-" or path.suffix in _SUFFIXES
-        return not path.is_dir() or not any(map(_is_run, (path, *path.iterdir())))
+        return not path.is_dir() or not any(map(is_run_folder, (path, *path.iterdir())))
     except (OSError, ValueError):
         return False
-
-
-def _is_run(folder: Path) -> bool:
-    return (folder / "plan.json").exists()
 
 
 def _diagnose(options: argparse.Namespace) -> int:

@@ -32,6 +32,11 @@ def run_path(text: str, runs_folder: Path = Path(RUNS_FOLDER)) -> Path:
     return _beginning(text, runs_folder) or path
 
 
+def is_run_folder(folder: Path) -> bool:
+    """Is this one whole? The plan is written last."""
+    return (folder / "plan.json").exists()
+
+
 def is_relative_to_last(text: str) -> bool:
     """Is it `last` or `last~N`, and no folder of that name?"""
     return _BACK.fullmatch(text) is not None and not _exists(Path(text))

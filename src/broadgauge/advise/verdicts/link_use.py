@@ -82,7 +82,7 @@ def link_use_of(summary: CaseSummary, run: RunSummary, cost_s: float | None) -> 
         is_found=network.face is not None,
         rate_gbps=network.node_rate_gbps,
         nic_rate_gbps=network.slower_rate_gbps,
-        nominal_gbps=_nominal_gbps(network),
+        nominal_gbps=network.nominal_node_gbps,
         ceiling_gbps=one,
         eight_streams_gbps=eight,
         full_ratio=min((ratio for ratio in (own, share) if ratio is not None), default=None),
@@ -98,13 +98,6 @@ def _ceilings(summaries: Sequence[CaseSummary]) -> tuple[float | None, float | N
     ones = [s.ceiling_gbps.value for s in summaries if s.ceiling_gbps is not None]
     eights = [s.eight_streams_gbps.value for s in summaries if s.eight_streams_gbps is not None]
     return (ones[0] if ones else None), (eights[0] if eights else None)
-
-
-def _nominal_gbps(network: Network) -> float | None:
-    found = network.face
-    if found is None or found.nominal_gbps is None:
-        return None
-    return found.nominal_gbps * network.num_face_nics
 
 
 def _reference_rate(

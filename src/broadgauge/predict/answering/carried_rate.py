@@ -1,9 +1,7 @@
 """At what rate does a prediction let the network carry a node's bytes?"""
 
+from broadgauge.predict.facts.arrays import ROUNDING_RATIO
 from broadgauge.predict.prediction import Prediction
-
-ROUNDING = 1e-9
-"""Of seconds and rates that are the same, added up in another order."""
 
 
 def carried_gbyte_per_s(prediction: Prediction) -> float | None:
@@ -14,7 +12,7 @@ def carried_gbyte_per_s(prediction: Prediction) -> float | None:
     that waits for the network longer than its links are busy.
     """
     busy_s, fabric = prediction.network_busy_s, prediction.case.fabric
-    most = 1 + ROUNDING
+    most = 1 + ROUNDING_RATIO
     if busy_s <= 0 or prediction.parts.exposed_network_s > busy_s * most:
         return None
     rate = prediction.network_bytes / busy_s / 1e9

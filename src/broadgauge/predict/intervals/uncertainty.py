@@ -14,7 +14,7 @@ import numpy.typing as npt
 from broadgauge.predict.costs.groups import group_of
 from broadgauge.predict.costs.link_rates import headroom_ratio, is_rdma, prior_spread_ratio
 from broadgauge.predict.costs.pieces import ComputeCosts
-from broadgauge.predict.facts.arrays import Flags, Times
+from broadgauge.predict.facts.arrays import ROUNDING_RATIO, Flags, Times
 from broadgauge.predict.facts.columns import Columns
 from broadgauge.predict.facts.knowledge import Knowledge, path_of
 from broadgauge.predict.facts.similar_kernels import left_ratio
@@ -37,8 +37,6 @@ OFFLOADED_RATIO = 2.5
 OTHER_SIDE_RATIO = 0.6
 """Of the wider side that the narrower one has at least: few sources, all slower than predicted, do
 not say that the next one can't be faster."""
-ROUNDING = 1e-9
-"""Of seconds that are the same, added up in another order."""
 CALIBRATED_RATIO = 0.6
 """By what a measured step of the same system narrows what isn't kernels: residuals of
 references/measured-training.csv with up to three rows a system and network, over those without."""
@@ -156,7 +154,7 @@ def _at_nominal_s(columns: Columns, evaluation: Evaluation) -> Times:
     are another pipeline stage's, or a measured rate is above the stated one.
     """
     wire_s = evaluation.network_bytes / (columns.fabric.node_gbps * 1e9 / 8)
-    is_held = wire_s <= evaluation.inter_busy_s * (1 + ROUNDING)
+    is_held = wire_s <= evaluation.inter_busy_s * (1 + ROUNDING_RATIO)
     return np.where(is_held, np.minimum(wire_s, evaluation.step_s), 0.0)
 
 

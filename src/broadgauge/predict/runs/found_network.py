@@ -7,15 +7,16 @@ rate is never faster and a faster one never slower, but for the microsecond of `
 the run carried more than is stated, a rate between the two is taken for what it carried.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from broadgauge.predict.case import CollectiveCurve
 from broadgauge.predict.costs.curves import rising, time_at
+from broadgauge.predict.facts.arrays import ROUNDING_RATIO
 from broadgauge.predict.runs.cases import RunCase
-from broadgauge.predict.system.curves import CrossedLink, link_curve, with_all_ops
+from broadgauge.predict.system.curves import CrossedLink, link_curve
 from broadgauge.predict.system.host_overlap import HostOverlap
 from broadgauge.predict.system.paths import sent_bytes
 from broadgauge.specs.case import Case
@@ -23,8 +24,6 @@ from broadgauge.specs.networks.network import AnyNetwork, Network
 
 ADDED = HostOverlap(sharpness=1.0)
 """Host and wire one after the other."""
-ROUNDING = 1e-9
-"""Of rates that are the same, in other units."""
 LEAST_HOST_S = 1e-6
 """Of a collective: what is left where its bytes fill the wire."""
 
@@ -37,10 +36,10 @@ def is_on_found(case: Case) -> bool:
 def found_byte_per_s(base: RunCase) -> float | None:
     """Out of a node, over the network that the run found: nominal, else what streams carried."""
     link = base.case.link
-    nominal = None if link is None else _nominal_byte_per_s(link)
+    nominal = None if link is None else link.nominal_node_gbps
     streams = (base.summary.ceiling_gbps, base.summary.eight_streams_gbps)
     carried = max((each.value for each in streams if each is not None), default=None)
-    return nominal if nominal is not None or carried is None else carried * 1e9 / 8
+    return _byte_per_s(carried if nominal is None else nominal)
 
 
 def carried_byte_per_s(base: RunCase) -> float | None:
@@ -52,6 +51,10 @@ def carried_byte_per_s(base: RunCase) -> float | None:
     return max([stated, *_shown_byte_per_s(base)])
 
 
+def _byte_per_s(gbps: float | None) -> float | None:
+    return None if gbps is None else gbps * 1e9 / 8
+
+
 def _shown_byte_per_s(base: RunCase) -> Iterator[float]:
     """Bytes out of a node over the time of each of the run's own collectives."""
     for curve in base.curves:
@@ -61,11 +64,11 @@ def _shown_byte_per_s(base: RunCase) -> Iterator[float]:
                 yield sent_bytes(*shape, size) / time_s
 
 
-def compared_byte_per_s(base: RunCase, asked: float) -> float:
+def compared_byte_per_s(base: RunCase, asked: float, carried: float) -> float:
     """The asked rate beside what the run carried: at least that, if it is not below the rate that
     the run's own network is stated to have."""
-    stated, carried = found_byte_per_s(base), carried_byte_per_s(base)
-    if stated is None or carried is None or asked < stated * (1 - ROUNDING):
+    stated = found_byte_per_s(base)
+    if stated is None or asked < stated * (1 - ROUNDING_RATIO):
         return asked
     return max(asked, carried)
 
@@ -74,15 +77,8 @@ def asked_byte_per_s(network: Network) -> float | None:
     """Out of a node, over a network that is asked for."""
     payload = network.payload_rate_gbps
     if payload is None:
-        return _nominal_byte_per_s(network)
-    return payload * network.num_nics * 1e9 / 8
-
-
-def _nominal_byte_per_s(network: Network) -> float | None:
-    face = network.face
-    if face is None or face.nominal_gbps is None:
-        return None
-    return face.nominal_gbps * network.num_face_nics * 1e9 / 8
+        return _byte_per_s(network.nominal_node_gbps)
+    return _byte_per_s(payload * network.num_nics)
 
 
 def is_answerable(base: RunCase, network: AnyNetwork | None) -> bool:
@@ -93,11 +89,14 @@ def is_answerable(base: RunCase, network: AnyNetwork | None) -> bool:
     return known and bool(base.curves) and found_byte_per_s(base) is not None
 
 
-def own_curves_at(
-    base: RunCase, was_byte_per_s: float, byte_per_s: float, nodes: int
+def curves_at(
+    curves: Iterable[CollectiveCurve],
+    case: Case,
+    was_byte_per_s: float,
+    byte_per_s: float,
+    nodes: int,
 ) -> tuple[CollectiveCurve, ...]:
-    """The run's own collectives as they would be at another rate, among so many nodes."""
-    case = base.case
+    """A run's own collectives as they would be at another rate, among so many nodes."""
     link = CrossedLink(
         nodes=nodes,
         ranks_per_node=case.ranks_per_node,
@@ -106,7 +105,6 @@ def own_curves_at(
         overlap=ADDED,
         delay_s=0.0,
     )
-    curves = with_all_ops(base.curves, case.backend)
     return tuple(link_curve(_of_host(curve, case, was_byte_per_s), link) for curve in curves)
 
 

@@ -20,9 +20,9 @@ from broadgauge.predict.runs.found_network import (
     asked_byte_per_s,
     carried_byte_per_s,
     compared_byte_per_s,
+    curves_at,
     host_ratio_of,
     is_on_found,
-    own_curves_at,
 )
 from broadgauge.predict.system.curves import (
     OPS,
@@ -111,8 +111,8 @@ def _from_found(base: RunCase, network: Network, nodes: int, *, is_own: bool) ->
             "of its collectives the wire takes",
             hint="`nominal_gbps:` in the network's entry, or another case with --case",
         )
-    asked = compared_byte_per_s(base, asked)
-    curves = own_curves_at(base, was, asked, nodes)
+    asked = compared_byte_per_s(base, asked, was)
+    curves = curves_at(curves, case, was, asked, nodes)
     share = host_ratio_of(curves, case, asked, message_bytes)
     fabric = replace(fabric_of(network), curves=curves)
     return CarriedFabric(fabric=fabric, basis="found", host_ratio=share)

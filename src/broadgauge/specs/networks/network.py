@@ -147,6 +147,13 @@ class Network(Spec):
         return self.num_nics if self.found is None else self.found.num_nics
 
     @property
+    def nominal_node_gbps(self) -> float | None:
+        """Of all NICs of a node by their data sheet, where it is there already and says it."""
+        if self.face is None or self.face.nominal_gbps is None:
+            return None
+        return self.face.nominal_gbps * self.num_face_nics
+
+    @property
     def slower_rate_gbps(self) -> float | None:
         """Of one NIC, the direction with the lower line rate."""
         rates = (self.rate_gbps, self.receive_rate_gbps)
