@@ -121,6 +121,23 @@ def test_biases_are_counted_where_the_file_has_them(tmp_path: Path) -> None:
     assert both == none + of_attention + 32 * (2 * 14336 + 4096)
 
 
+@pytest.mark.parametrize(
+    ("told", "activation"),
+    [
+        (LLAMA, "silu"),
+        (LLAMA | {"hidden_act": "gelu_new"}, "gelu"),
+        (LLAMA | {"hidden_act": "xielu"}, "other"),
+        (LLAMA | {"hidden_act": ["silu"]}, "other"),
+        (GEMMA3, "gelu"),
+        (GEMMA3 | {"hidden_activation": "gelu_pytorch_tanh"}, "gelu"),
+        (GPT2, "gelu"),
+        (GPT2 | {"activation_function": "relu"}, "relu"),
+    ],
+)
+def test_the_activation_is_the_files(told: dict[str, Any], activation: str, tmp_path: Path) -> None:
+    assert read_model(write(tmp_path, told)).activation == activation
+
+
 def test_a_shape_is_the_known_models(tmp_path: Path) -> None:
     read, known = read_model(write(tmp_path, LLAMA)), shipped_catalog().model("llama3-8b")
     for field in ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn_hidden", "gated_mlp"):

@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 from tests.engine.making import a_machine, devices_of
 
 from broadgauge.engine.plan import make_plan
-from broadgauge.running.experiments import read_base
+from broadgauge.running.experiments import find_model, read_base
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machines.cluster import Cluster
 from broadgauge.specs.networks.network import Network
@@ -30,7 +30,8 @@ REST = {
 def read(snippet: str) -> Experiment:
     given = YAML(typ="safe", pure=True).load(snippet)
     missing = () if "extends" in given else (part for key, part in REST.items() if key not in given)
-    return read_experiment(snippet + "".join(missing), "experiments.md", read_base=read_base)
+    text = snippet + "".join(missing)
+    return read_experiment(text, "experiments.md", read_base=read_base, find_model=find_model)
 
 
 def test_there_are_snippets() -> None:

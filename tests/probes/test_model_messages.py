@@ -12,26 +12,54 @@ from torch.distributed.fsdp import fully_shard  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 
-from broadgauge.probes.training.model import Gpt  # noqa: E402
+from broadgauge.probes.training.building import model_of  # noqa: E402
 from broadgauge.specs.workloads.model_messages import (  # noqa: E402
     ddp_buckets,
     fsdp_units,
     gradient_elements,
 )
-from broadgauge.specs.workloads.workload import GptModel, ModelMessages  # noqa: E402
+from broadgauge.specs.workloads.workload import (  # noqa: E402
+    GptModel,
+    LlamaModel,
+    ModelMessages,
+    TrainedModel,
+)
 
 pytestmark = pytest.mark.measuring
 SMALL = GptModel(layers=3, hidden=64, heads=2, seq_len=16)
 LARGE = GptModel(layers=4, hidden=384, heads=4, seq_len=4, vocabulary=3000)
 """33 MB of gradients: more than DDP's two first buckets."""
-MODELS = st.builds(
+LLAMA = LlamaModel(kind="llama", layers=3, hidden=64, heads=4, kv_heads=2, seq_len=16)
+LARGE_LLAMA = LlamaModel(
+    kind="llama", layers=4, hidden=384, heads=4, ffn_hidden=1024, seq_len=4, vocabulary=3000
+)
+FURTHER = LARGE_LLAMA.model_copy(
+    update={"bias": "all", "norms_per_layer": 4, "norms_queries_and_keys": True, "tied_head": True}
+)
+GPTS = st.builds(
     GptModel,
+    tied_head=st.booleans(),
     layers=st.integers(1, 20),
     hidden=st.integers(1, 60).map(lambda n: 8 * n),
     heads=st.just(2),
     seq_len=st.integers(1, 300),
     vocabulary=st.integers(256, 60_000),
 )
+LLAMAS = st.builds(
+    LlamaModel,
+    kind=st.just("llama"),
+    tied_head=st.booleans(),
+    layers=st.integers(1, 20),
+    hidden=st.integers(1, 60).map(lambda n: 8 * n),
+    heads=st.just(2),
+    kv_heads=st.sampled_from((1, 2)),
+    ffn_hidden=st.integers(8, 2000),
+    vocabulary=st.integers(256, 60_000),
+    bias=st.sampled_from(("none", "qkv", "attention", "all")),
+    norms_per_layer=st.sampled_from((2, 4)),
+    norms_queries_and_keys=st.booleans(),
+)
+MODELS = GPTS | LLAMAS
 
 
 @pytest.fixture
@@ -50,23 +78,23 @@ def one_of_two():
     dist.destroy_process_group()
 
 
-def built(shape: GptModel) -> Gpt:
-    """Its weights at one: only sizes matter."""
-    model = Gpt(shape)
+def built(spec: TrainedModel) -> torch.nn.Module:
+    """Its weights all alike: only sizes matter."""
+    model = model_of(spec.shape)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.fill_(0.01)
     return model
 
 
-def train_two_steps(model: torch.nn.Module, shape: GptModel) -> None:
+def train_two_steps(model: torch.nn.Module, shape: TrainedModel) -> None:
     tokens = torch.zeros(1, shape.seq_len, dtype=torch.long)
     for _ in range(2):
         model(tokens, tokens).backward()
 
 
 @pytest.mark.parametrize("cap_bytes", [None, 2**16, 2**20, 25 * 2**20])
-@pytest.mark.parametrize("shape", [SMALL, LARGE])
+@pytest.mark.parametrize("shape", [SMALL, LARGE, LLAMA, LARGE_LLAMA, FURTHER])
 def test_buckets_are_those_that_ddp_makes(alone, shape, cap_bytes):
     cap_mb = None if cap_bytes is None else cap_bytes / 2**20
     model = DistributedDataParallel(built(shape), bucket_cap_mb=cap_mb)
@@ -85,9 +113,10 @@ def test_buckets_are_those_that_ddp_makes(alone, shape, cap_bytes):
     assert ddp_buckets(gradient_elements(shape), cap_bytes) == sizes
 
 
-def test_units_are_those_that_fsdp_gathers(one_of_two):
+@pytest.mark.parametrize("shape", [SMALL, LLAMA, FURTHER])
+def test_units_are_those_that_fsdp_gathers(one_of_two, shape):
     """The other rank is not there: what it would send is left as it is."""
-    model = built(SMALL)
+    model = built(shape)
     mesh = init_device_mesh("cpu", (2,))
     gathered: list[int] = []
 
@@ -102,8 +131,8 @@ def test_units_are_those_that_fsdp_gathers(one_of_two):
         fully_shard(layer, mesh=mesh)
     for unit in (fully_shard(model, mesh=mesh), *model.layers):
         unit.set_custom_all_gather(Noting())
-    train_two_steps(model, SMALL)
-    assert set(gathered) == set(fsdp_units(SMALL))
+    train_two_steps(model, shape)
+    assert set(gathered) == set(fsdp_units(shape))
 
 
 @given(MODELS, st.none() | st.integers(1, 2**26))
@@ -116,7 +145,7 @@ def test_every_parameter_is_sent_once(shape, cap_bytes):
     assert all(4 * bucket < (cap_bytes or 25 * 2**20) + largest_bytes for bucket in buckets)
 
 
-@given(MODELS, st.sampled_from(("ddp", "fsdp")))
+@given(MODELS, st.sampled_from(("ddp", "fsdp", "hsdp")))
 def test_sizes_are_distinct_and_halved_in_bfloat16(shape, strategy):
     sizes = ModelMessages(model=shape, strategy=strategy).sizes_bytes()
     assert list(sizes) == sorted(set(sizes))

@@ -1,6 +1,7 @@
 """Does every way of spreading a training over ranks train as one process does, and send what its
 strategy says?"""
 
+import math
 import re
 import statistics
 import sys
@@ -8,10 +9,10 @@ from collections import Counter
 
 import pytest
 
-from broadgauge.engine.kinds.training import step_bytes
-from broadgauge.messages.rank import StepsBlock, TrainSummary
+from broadgauge.engine.kinds.training import step_collectives
+from broadgauge.messages.rank import RankGroup, StepsBlock, TrainSummary
 from broadgauge.messages.vocabulary import StepMode
-from broadgauge.specs.workloads.workload import GptModel
+from broadgauge.specs.workloads.workload import GptModel, LlamaModel
 
 from .harness import Ranks
 from .training_launch import PLANTED, TINY, WORKLOAD, Launch
@@ -19,6 +20,10 @@ from .training_launch import PLANTED, TINY, WORKLOAD, Launch
 pytestmark = [pytest.mark.measuring, pytest.mark.slow]
 STEPS = {"steps": 48, "warm_up_steps": 2, "block_steps": 24}
 """50 with the warm-up."""
+LLAMA = LlamaModel(
+    kind="llama", layers=2, hidden=32, heads=4, kv_heads=2, ffn_hidden=64, seq_len=16
+)
+HSDP = {"strategy": "hsdp", "shard_ranks": 2}
 WAYS = [
     {"strategy": "ddp"},
     {"strategy": "fsdp"},
@@ -57,8 +62,21 @@ def alone(one):
     return one.train(batch_per_rank=8, **STEPS), one.said[0].last(TrainSummary).parameter_checksum
 
 
+@pytest.fixture(scope="module")
+def llama_alone(one):
+    plain = one.train(model=LLAMA, batch_per_rank=8, **STEPS)
+    return plain, one.said[0].last(TrainSummary).parameter_checksum
+
+
 @pytest.mark.parametrize(
-    "way", [WAYS[0], *(pytest.param(way, marks=pytest.mark.thorough) for way in WAYS[1:4]), WAYS[4]]
+    "way",
+    [
+        WAYS[0],
+        *(pytest.param(way, marks=pytest.mark.thorough) for way in WAYS[1:4]),
+        WAYS[4],
+        pytest.param(HSDP, marks=pytest.mark.thorough),
+        HSDP | {"batch_per_rank": 1, "accumulation": 2},
+    ],
 )
 def test_four_ranks_train_as_one_process(way, four, alone):
     """Also after blocks without communication: what they do to the weights is undone."""
@@ -71,6 +89,32 @@ def test_four_ranks_train_as_one_process(way, four, alone):
     checksums = [rank.last(TrainSummary).parameter_checksum for rank in four.said]
     assert checksums == [checksums[0]] * 4
     assert checksums[0] == pytest.approx(checksum, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param({"strategy": "ddp"}, marks=pytest.mark.thorough),
+        pytest.param({"strategy": "fsdp"}, marks=pytest.mark.thorough),
+        HSDP,
+    ],
+)
+def test_a_llama_trains_on_four_ranks_as_in_one_process(way, four, llama_alone):
+    plain, checksum = llama_alone
+    trial = four.train(**(STEPS | {"model": LLAMA, "batch_per_rank": 2} | way))
+    assert trial.error is None
+    assert trial.series["loss"] == pytest.approx(plain.series["loss"], abs=1e-4)
+    assert statistics.fmean(plain.series["loss"][-5:]) < plain.series["loss"][0] - 0.1
+    checksums = [rank.last(TrainSummary).parameter_checksum for rank in four.said]
+    assert checksums == [checksums[0]] * 4
+    assert checksums[0] == pytest.approx(checksum, abs=0.05)
+
+
+def test_characters_are_tokens_where_the_vocabulary_is_small(one):
+    model = GptModel(layers=2, hidden=32, heads=2, seq_len=16, vocabulary=20, tied_head=False)
+    losses = one.train(model=model, batch_per_rank=8, **STEPS).series["loss"]
+    assert losses[0] == pytest.approx(math.log(20), abs=0.2)
+    assert statistics.fmean(losses[-5:]) < losses[0] - 0.1
 
 
 def test_a_step_of_several_micro_batches_counts_all_of_them(one, alone):
@@ -98,9 +142,11 @@ def test_one_rank_trains_with_fsdp_on_a_mesh_of_one(one, alone, dtype):
         {"strategy": "fsdp"},
         {"strategy": "fsdp", "accumulation": 2, "reshard_after_forward": False},
         {"gradient_dtype": "bfloat16", "accumulation": 2},
+        {"strategy": "hsdp", "shard_ranks": 2},
     ],
 )
-def test_steps_without_communication_are_wrong_and_leave_no_trace(way, pair):
+def test_steps_without_communication_are_wrong_and_leave_no_trace(way, pair, four):
+    pair = four if way.get("strategy") == "hsdp" else pair
     disturbed = pair.train(**way)
     off = [
         block for block in pair.said[0].of(StepsBlock) if block.mode is StepMode.COMMUNICATION_OFF
@@ -115,13 +161,22 @@ def test_steps_without_communication_are_wrong_and_leave_no_trace(way, pair):
 
 
 def messages(launch):
-    """By operation: all bytes of a step; every rank says the same."""
+    """By operation and group: all bytes of a step; every rank says the same."""
     said = {rank.last(TrainSummary).collectives for rank in launch.said}
     assert len(said) == 1
+    return totals(said.pop())
+
+
+def totals(collectives):
     total = Counter()
-    for message in said.pop():
-        total[message.op] += message.count * message.size_bytes
+    for each in collectives:
+        total[each.op, each.group] += each.count * each.size_bytes
     return dict(total)
+
+
+def counted(nodes=2, **changes):
+    """What the engine says of a step, one rank a node."""
+    return totals(step_collectives(WORKLOAD.model_copy(update=changes), nodes, 1))
 
 
 BLOCKS_BYTES = 2 * 4 * (12 * 32**2 + 13 * 32)
@@ -132,18 +187,17 @@ ALL_BYTES = BLOCKS_BYTES + REST_BYTES
 @pytest.mark.parametrize(
     ("changes", "sent"),
     [
-        ({}, {"all_reduce": ALL_BYTES}),
-        ({"accumulation": 3}, {"all_reduce": ALL_BYTES}),
-        ({"gradient_dtype": "bfloat16"}, {"all_reduce": ALL_BYTES // 2}),
-        ({"gradient_dtype": "bfloat16", "accumulation": 3}, {"all_reduce": ALL_BYTES // 2}),
-        ({"dtype": "bfloat16"}, {"all_reduce": ALL_BYTES}),
+        ({}, ALL_BYTES),
+        ({"accumulation": 3}, ALL_BYTES),
+        ({"gradient_dtype": "bfloat16"}, ALL_BYTES // 2),
+        ({"gradient_dtype": "bfloat16", "accumulation": 3}, ALL_BYTES // 2),
+        ({"dtype": "bfloat16"}, ALL_BYTES),
     ],
 )
 def test_ddp_reduces_each_gradient_once_a_step(pair, changes, sent):
     pair.train(steps=4, block_steps=2, **changes)
-    assert messages(pair) == sent
-    assert step_bytes(WORKLOAD.model_copy(update=changes)) == sent
-    assert pair.said[0].last(TrainSummary).gradient_bytes == sent["all_reduce"]
+    assert messages(pair) == counted(**changes) == {("all_reduce", None): sent}
+    assert pair.said[0].last(TrainSummary).gradient_bytes == sent
 
 
 @pytest.mark.parametrize(
@@ -161,10 +215,41 @@ def test_fsdp_gathers_each_unit_and_reduces_it_once(pair, changes, gathered, red
     """A unit's parameters for its forward and, where they were freed, its backward pass, in each
     micro-batch; its gradients with the last one. All dimensions divide by two: no padding."""
     pair.train(strategy="fsdp", steps=4, block_steps=2, **changes)
-    sent = {"all_gather": gathered, "reduce_scatter": reduced}
-    assert messages(pair) == sent
-    workload = WORKLOAD.model_copy(update={"strategy": "fsdp", **changes})
-    assert step_bytes(workload) == sent
+    sent = {("all_gather", None): gathered, ("reduce_scatter", None): reduced}
+    assert messages(pair) == counted(strategy="fsdp", **changes) == sent
+
+
+INSIDE, ACROSS = RankGroup(size=2), RankGroup(size=2, stride=2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "gathered", "reduced"),
+    [
+        ({}, 2 * BLOCKS_BYTES + REST_BYTES, ALL_BYTES),
+        (
+            {"gradient_dtype": "bfloat16", "dtype": "bfloat16", "accumulation": 2},
+            2 * BLOCKS_BYTES + REST_BYTES,
+            ALL_BYTES // 2,
+        ),
+    ],
+)
+def test_hsdp_gathers_inside_groups_and_sums_shares_across_them(four, changes, gathered, reduced):
+    four.train(steps=4, block_steps=2, **HSDP, **changes)
+    assert (
+        messages(four)
+        == counted(nodes=4, **HSDP, **changes)
+        == {
+            ("all_gather", INSIDE): gathered,
+            ("reduce_scatter", INSIDE): reduced,
+            ("all_reduce", ACROSS): reduced // 2,
+        }
+    )
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_messages_of_a_llama_are_those_of_its_shape(pair, strategy):
+    pair.train(strategy=strategy, model=LLAMA, steps=4, block_steps=2)
+    assert messages(pair) == counted(strategy=strategy, model=LLAMA)
 
 
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])

@@ -6,9 +6,10 @@ import os
 import pytest
 from tests.merging.outcomes import make_case
 
+from broadgauge.running.kinds.training import TrainingInRunning
 from broadgauge.running.what_is_started import check_files
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.workloads.workload import HubDataset, JsonLines, TrainWorkload
+from broadgauge.specs.workloads.workload import GptModel, HubDataset, JsonLines, TrainWorkload
 
 
 def check(folder, **changes):
@@ -54,3 +55,21 @@ def test_the_library_that_is_missing_is_named_with_its_installation(tmp_path, mo
     with pytest.raises(InputError) as refused:
         check(tmp_path, data=HubDataset(dataset="wikitext"))
     assert refused.value.hint == "pip install 'broadgauge[data]'"
+
+
+def held_bytes(nodes, ranks_per_node, **changes):
+    """Of a node: by what is held."""
+    model = GptModel(layers=8, hidden=1024, heads=8)
+    train = TrainWorkload(kind="train", model=model, **changes)
+    case = make_case(train, nodes=nodes, ranks_per_node=ranks_per_node, device="cuda")
+    return {part.what: part.size_bytes for part in TrainingInRunning(train).held_on_host(case)}
+
+
+def test_a_node_holds_a_replica_of_hsdp_and_a_share_of_fsdp():
+    fsdp = held_bytes(4, 2, strategy="fsdp")
+    hsdp = held_bytes(4, 2, strategy="hsdp")
+    (copy,) = (name for name in fsdp if name.startswith("a copy of weights"))
+    assert hsdp[copy] == pytest.approx(4 * fsdp[copy], rel=0.01)
+    assert held_bytes(4, 2, strategy="hsdp", shard_ranks=4)[copy] == pytest.approx(
+        2 * fsdp[copy], rel=0.01
+    )

@@ -13,6 +13,7 @@ from broadgauge.specs.units import (
     parse_size_bytes,
     parse_time_s,
     show_count,
+    show_parameters,
     show_rate,
     show_ratio,
     show_size,
@@ -80,6 +81,11 @@ def test_what_is_shown() -> None:
     assert show_size(2 * 2**40) == "2 TiB"
     assert show_count(12_345) == "12.3 k"
     assert show_ratio(0.957) == "95.7 %"
+    assert show_parameters(2_796_109_824) == "2.80B"
+    assert show_parameters(124_439_808) == "124M"
+    assert show_parameters(999_600_000) == "1.00B"
+    assert show_parameters(65_536) == "65.5k"
+    assert show_parameters(640) == "640"
 
 
 def test_what_is_shown_in_the_unit_of_another() -> None:

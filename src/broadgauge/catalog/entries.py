@@ -22,6 +22,7 @@ _OWN = {
 _OWN_MODEL = (
     "Of your own: the path of its config.json, or an entry `like` a known one (docs/catalog.md)"
 )
+_CONFIG_OF_OWN = ", and the path of a model's config.json is read"
 MOST_MEANT = 8
 """Names with the word that was written, which a hint lists."""
 DATE_PATTERN = r"^(19|20)\d\d(-\d\d){0,2}$"
@@ -87,11 +88,13 @@ def plain(name: str) -> str:
     return re.sub(r"[\s_/]+", "-", name.strip().lower())
 
 
-def find_entry(name: str, entries: Sequence[EntryType], what: str) -> EntryType:
+def find_entry(
+    name: str, entries: Sequence[EntryType], what: str, *, takes_own: bool = True
+) -> EntryType:
     """The entry of this name, else of this alias, else of one that only differs in how its words
     are joined or ordered (`a100-80gb-sxm`, `rtx3090`).
 
-    Raises InputError with what was meant.
+    Raises InputError with what was meant; `takes_own`: who asks also takes catalog files.
     """
     wanted = plain(name)
     named = ((plain(entry.name), entry) for entry in entries)
@@ -110,10 +113,10 @@ def find_entry(name: str, entries: Sequence[EntryType], what: str) -> EntryType:
     else:
         hint = did_you_mean(wanted, known_names)
     listed = what if what == "storage" else f"{what}s"
-    own = _OWN.get(what, "")
+    own = _OWN.get(what, "") if takes_own else _CONFIG_OF_OWN
     if hint is None:
         hint = f"`broadgauge catalog list {listed}` prints those known{own}"
-    elif what == "model":
+    elif what == "model" and takes_own:
         hint = f"{hint} {_OWN_MODEL}"
     raise InputError(f"the catalog has no {what} `{name}`", hint=hint)
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from broadgauge.catalog.models import ModelEntry
+from broadgauge.catalog.models import Activation, ModelEntry
 from broadgauge.specs.base import NAME_PATTERN
 from broadgauge.specs.errors import InputError
 
@@ -51,6 +51,8 @@ class _Architecture:
     """Where `tie_word_embeddings` is not said."""
     takes_biases: bool = False
     """It has `attention_bias` and `mlp_bias`."""
+    activation: str = "hidden_act"
+    """The key of the MLP's activation, where a file says it."""
     always: Mapping[str, Any] = field(default_factory=dict)
     """Of every model of it."""
 
@@ -77,16 +79,30 @@ _ARCHITECTURES: Mapping[str, _Architecture] = {
         keys=_LLAMA,
         optional=frozenset(),
         is_tied=True,
-        always={**_GATED, "norms_per_layer": 4, "norms_queries_and_keys": True},
+        activation="hidden_activation",
+        always={
+            **_GATED,
+            "activation": "gelu",
+            "norms_per_layer": 4,
+            "norms_queries_and_keys": True,
+        },
     ),
     "gpt2": _Architecture(
         keys=_GPT2,
         optional=frozenset(("ffn_hidden",)),
         is_tied=True,
+        activation="activation_function",
         always={"bias": "all", "norm": "layer"},
     ),
 }
 """By `model_type`. Source: configuration_*.py and modeling_*.py of Hugging Face's transformers."""
+_ACTIVATIONS: Mapping[str, Activation] = {
+    "silu": "silu",
+    "swish": "silu",
+    "relu": "relu",
+    **dict.fromkeys(("gelu", "gelu_new", "gelu_fast", "gelu_python", "gelu_pytorch_tanh"), "gelu"),
+}
+"""By the file's word. Source: ACT2CLS in activations.py of Hugging Face's transformers."""
 
 
 def is_config_path(name: str) -> bool:
@@ -116,6 +132,8 @@ def read_model(path: Path) -> ModelEntry:
     }
     if architecture.takes_biases:
         shape["bias"] = _bias(told, path)
+    if (activation := told.get(architecture.activation)) is not None:
+        shape["activation"] = _ACTIVATIONS.get(str(activation), "other")
     try:
         return ModelEntry.model_validate(shape)
     except ValidationError as error:

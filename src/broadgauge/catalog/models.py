@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 from broadgauge.catalog.entries import Entry, Part, find_entry
 from broadgauge.catalog.loading import shipped_entries
 
+Activation = Literal["silu", "gelu", "relu", "other"]
+
 
 class LatentAttention(Part):
     """Multi-head latent attention: queries, keys and values through narrow projections.
@@ -47,6 +49,8 @@ class ModelEntry(Entry):
     """Width of the MLP, of each matrix where it is gated; of a dense layer where there are both."""
     gated_mlp: bool = False
     """SwiGLU or GEGLU: three matrices instead of two."""
+    activation: Activation
+    """Of the MLP: SiLU where it is gated and a file does not say it, else GELU in either form."""
     vocabulary: int = Field(ge=2)
     tied_embeddings: bool = False
     position_embeddings: int = Field(default=0, ge=0)
@@ -89,6 +93,7 @@ class ModelEntry(Entry):
         filled = dict(data)
         filled.setdefault("kv_heads", heads)
         filled.setdefault("expert_ffn_hidden", data.get("ffn_hidden"))
+        filled.setdefault("activation", "silu" if data.get("gated_mlp") else "gelu")
         latent = data.get("latent_attention")
         parts = latent if isinstance(latent, dict) else {}
         plain, rotary = parts.get("plain_dim"), parts.get("rotary_dim")
@@ -121,6 +126,7 @@ class ModelEntry(Entry):
             "kv_heads": self.heads,
             "head_dim": width,
             "expert_ffn_hidden": self.ffn_hidden,
+            "activation": "silu" if self.gated_mlp else "gelu",
         }
         return frozenset(key for key, value in usual.items() if getattr(self, key) == value)
 

@@ -89,14 +89,16 @@ def _check(options: argparse.Namespace) -> int:
     import json
 
     from broadgauge.cli.console import results_console
-    from broadgauge.cli.output import write
-    from broadgauge.predict.runs.check import check_run
+    from broadgauge.cli.output import say_sentence, write
+    from broadgauge.predict.runs.check import check_run, unknown_here_words
     from broadgauge.predict.system.file import read_system
     from broadgauge.report.predict.system_check import check_document, print_check
     from broadgauge.results.run_path import read_summary, run_path
 
     run = read_summary(run_path(options.check, options.runs_folder))
     steps = check_run(read_system(options.output), run)
+    for words in unknown_here_words(run):
+        say_sentence(f"note: left out: {words}")
     if options.json:
         document = check_document(steps)
         write(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n")

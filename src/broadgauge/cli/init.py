@@ -95,12 +95,14 @@ def _check_together(options: argparse.Namespace) -> None:
 
 def _of_own_command(options: argparse.Namespace) -> int:
     from broadgauge.platforms.machine import read_machine
+    from broadgauge.running.experiments import find_model
     from broadgauge.running.first_experiment import first_experiment
     from broadgauge.specs.text.reading import read_experiment
 
     text = first_experiment(read_machine(), _own_entry(options))
     name = "experiment.yaml" if options.file == STDOUT else options.file
-    read_experiment(text, name)  # the command may have set a variable that is the launcher's
+    # the command may have set a variable that is the launcher's
+    read_experiment(text, name, find_model=find_model)
     _write({options.file: text})
     return 0
 

@@ -154,7 +154,8 @@ def _show(folder: Path, options: argparse.Namespace) -> None:
     from broadgauge.advise.ladders.ladders_of_run import ladders
     from broadgauge.advise.ladders.predictions import predicted_steps
     from broadgauge.cli.console import results_console
-    from broadgauge.cli.output import write
+    from broadgauge.cli.output import say_sentence, write
+    from broadgauge.predict.runs.check import unknown_here_words
     from broadgauge.predict.system.file import read_system
     from broadgauge.report.predict.sensitivity import print_ladders
     from broadgauge.results.run_path import read_summary
@@ -162,6 +163,8 @@ def _show(folder: Path, options: argparse.Namespace) -> None:
 
     system = None if options.system is None else read_system(options.system)
     run = read_summary(folder)
+    for words in () if system is None else unknown_here_words(run):
+        say_sentence(f"note: not predicted: {words}")
     found = ladders(
         run,
         metric=options.metric,

@@ -76,6 +76,7 @@ def make_plan(
         baseline=baseline,
         notes=(
             *notes,
+            *_model_notes(cases),
             *_inferred_notes(cases),
             *_config_notes(cases),
             *_guess_notes(cases, trials),
@@ -174,6 +175,12 @@ def on_local_platform(experiment: Experiment, emulated: Devices) -> Experiment:
         update={"platform": "local", "cluster": Cluster.model_validate(cluster)}
     )
     return local
+
+
+def _model_notes(cases: tuple[Case, ...]) -> tuple[str, ...]:
+    """Which known models are trained, and with how many of their layers? Each text once."""
+    words = ((case.workload.name, case.workload.model_in_words) for case in cases)
+    return tuple(dict.fromkeys(f"{name}: {model}" for name, model in words if model is not None))
 
 
 def _inferred_notes(cases: tuple[Case, ...]) -> tuple[str, ...]:

@@ -121,6 +121,9 @@ def _put_throughput(
         found.put(name, per_step / step_s if is_known and step_s else None, reason)
     peak_bytes = max((float(s.peak_memory_bytes) for s in summaries), default=None)
     found.put("peak_memory_bytes", peak_bytes, "the training did not end")
+    compiled_s = [s.compile_s for s in summaries if s.compile_s is not None]
+    if compiled_s:
+        found.put("compile_s", max(compiled_s))
 
 
 def _put_mfu(

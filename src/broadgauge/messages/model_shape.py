@@ -1,35 +1,164 @@
-"""How many parameters has the model that is trained, and how many FLOPs is a token?"""
+"""How many parameters has the model that is trained, and how many FLOPs is a token?
+
+Two families: GPT-2's block, and Llama's with the options that later models of its kind have.
+"""
 
 from dataclasses import dataclass
+from typing import Any, Literal
+
+TRAINED_FLOPS = 6.0
+"""Of a parameter and token: 2 forward, 2 for the gradient of its input, 2 for its own. Source:
+Kaplan et al. 2020 (arXiv 2001.08361), section 2.1."""
+Linear = Literal["query_key_value", "query", "key", "value", "projection", "gate", "up", "down"]
+"""The linear layers of a block; `projection` is attention's last."""
+Bias = Literal["none", "qkv", "attention", "all"]
+"""Which linear layers have one: `qkv` queries, keys and values; `attention` its projection, too;
+`all` the MLP's, too."""
+Activation = Literal["silu", "gelu"]
+"""Of a gated MLP: SwiGLU's, or GEGLU's in its tanh form. Source: Shazeer 2020 (arXiv 2002.05202).
+"""
+_BIASED: dict[Bias, frozenset[Linear]] = {
+    "none": frozenset(),
+    "qkv": frozenset(("query", "key", "value")),
+    "attention": frozenset(("query", "key", "value", "projection")),
+    "all": frozenset(("query", "key", "value", "projection", "gate", "up", "down")),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GptShape:
     """Of a decoder-only transformer: GPT-2's block, pre-norm, GELU, learned positions."""
 
+    kind: Literal["gpt"] = "gpt"
     layers: int
     hidden: int
     heads: int
     vocabulary: int
     seq_len: int
+    is_head_tied: bool = True
+
+    @property
+    def linears(self) -> dict[Linear, tuple[int, int]]:
+        """Inputs and outputs of a block's linear layers, each with a bias."""
+        hidden = self.hidden
+        return {
+            "query_key_value": (hidden, 3 * hidden),
+            "projection": (hidden, hidden),
+            "up": (hidden, 4 * hidden),
+            "down": (4 * hidden, hidden),
+        }
+
+    @property
+    def block_parameters(self) -> int:
+        """Of one block: attention 4H² + 4H, MLP 8H² + 5H, two norms 4H. Source: Radford et al. 2019
+        (GPT-2), counted; tests/probes compares it with the built model."""
+        return 12 * self.hidden**2 + 13 * self.hidden
 
     @property
     def parameters(self) -> int:
-        """How many parameters? 12 L H² + 13 L H for the blocks, embeddings tied to the head.
+        """How many parameters? 12 L H² + 13 L H for the blocks, the tables of tokens and positions,
+        the head where it is its own (it has no bias), the last norm."""
+        tables = (1 if self.is_head_tied else 2) * self.vocabulary * self.hidden
+        positions = self.seq_len * self.hidden
+        return self.layers * self.block_parameters + tables + positions + 2 * self.hidden
 
-        A block: attention 4H² + 4H, MLP 8H² + 5H, two norms 4H. Source: Radford et al. 2019
-        (GPT-2), counted; tests/probes compares it with the built model.
-        """
-        blocks = self.layers * (12 * self.hidden**2 + 13 * self.hidden)
-        embeddings = (self.vocabulary + self.seq_len) * self.hidden
-        return blocks + embeddings + 2 * self.hidden
+    @property
+    def multiplying_parameters(self) -> int:
+        """All but the position embedding, which multiplies nothing, and an embedding of tokens
+        that is not the head's, too."""
+        table = 0 if self.is_head_tied else self.vocabulary * self.hidden
+        return self.parameters - self.seq_len * self.hidden - table
+
+    @property
+    def attention_width(self) -> int:
+        """Of all heads."""
+        return self.hidden
 
     @property
     def flops_per_token(self) -> float:
-        """Model FLOPs a token, forward and backward: 6N + 12·L·H·Q·T, H·Q being the hidden size.
+        """Model FLOPs a token, forward and backward."""
+        return _flops_per_token(self)
 
-        Source: Chowdhery et al. 2022 (PaLM), appendix B; N without the position embedding,
-        which multiplies nothing.
-        """
-        weights = self.parameters - self.seq_len * self.hidden
-        return 6.0 * weights + 12.0 * self.layers * self.hidden * self.seq_len
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlamaShape:
+    """Of a decoder-only transformer: Llama's block, RMS norms, a gated MLP, rotary positions, fewer
+    heads of keys and values than of queries; biases and further norms as some models have them."""
+
+    kind: Literal["llama"] = "llama"
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn_hidden: int
+    """Of each of the MLP's three matrices."""
+    vocabulary: int
+    seq_len: int
+    is_head_tied: bool
+    bias: Bias = "none"
+    activation: Activation = "silu"
+    norms_per_layer: Literal[2, 4] = 2
+    """Four: also behind attention and behind the MLP, as in Gemma."""
+    norms_queries_and_keys: bool = False
+    """One norm over each head's queries, and one over its keys, which all heads share."""
+
+    @property
+    def linears(self) -> dict[Linear, tuple[int, int]]:
+        """Inputs and outputs of a block's linear layers, in the order of their use."""
+        query, key = self.heads * self.head_dim, self.kv_heads * self.head_dim
+        return {
+            "query": (self.hidden, query),
+            "key": (self.hidden, key),
+            "value": (self.hidden, key),
+            "projection": (query, self.hidden),
+            "gate": (self.hidden, self.ffn_hidden),
+            "up": (self.hidden, self.ffn_hidden),
+            "down": (self.ffn_hidden, self.hidden),
+        }
+
+    def has_bias(self, linear: Linear) -> bool:
+        return linear in _BIASED[self.bias]
+
+    @property
+    def block_parameters(self) -> int:
+        """Of one block: its linear layers and its norms. Source: Touvron et al. 2023 (Llama, arXiv
+        2302.13971), section 2.2; Ainslie et al. 2023 (grouped queries, arXiv 2305.13245)."""
+        products = sum(inputs * outputs for inputs, outputs in self.linears.values())
+        biases = sum(out for name, (_, out) in self.linears.items() if self.has_bias(name))
+        of_heads = 2 * self.head_dim if self.norms_queries_and_keys else 0
+        return products + biases + self.norms_per_layer * self.hidden + of_heads
+
+    @property
+    def parameters(self) -> int:
+        """How many parameters? Blocks, embedding, the head where it is its own, the last norm."""
+        tables = (1 if self.is_head_tied else 2) * self.vocabulary * self.hidden
+        return self.layers * self.block_parameters + tables + self.hidden
+
+    @property
+    def multiplying_parameters(self) -> int:
+        """All but an embedding that is not the head's, too."""
+        table = 0 if self.is_head_tied else self.vocabulary * self.hidden
+        return self.parameters - table
+
+    @property
+    def attention_width(self) -> int:
+        """Of all heads of queries."""
+        return self.heads * self.head_dim
+
+    @property
+    def flops_per_token(self) -> float:
+        """Model FLOPs a token, forward and backward."""
+        return _flops_per_token(self)
+
+
+ModelShape = GptShape | LlamaShape
+
+
+def _flops_per_token(shape: Any) -> float:
+    """6 N of what multiplies, and 12·L·H·Q·T of attention, H·Q being the width of all heads.
+
+    Without recomputation. Source: Chowdhery et al. 2022 (PaLM, arXiv 2204.02311), appendix B.
+    """
+    of_attention = 12.0 * shape.layers * shape.attention_width * shape.seq_len
+    return float(TRAINED_FLOPS * shape.multiplying_parameters + of_attention)

@@ -175,6 +175,8 @@ class TrainSummary:
     parameter_checksum: float | None
     """None: not finite. Sum of all parameters after the communicating steps, sharded ones gathered:
     equal on all ranks."""
+    compile_s: float | None = None
+    """What torch.compile took, in no measured step; None: nothing was compiled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

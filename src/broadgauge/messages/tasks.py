@@ -8,7 +8,7 @@ working folder.
 from dataclasses import dataclass
 from typing import Literal
 
-from broadgauge.messages.model_shape import GptShape
+from broadgauge.messages.model_shape import ModelShape
 from broadgauge.messages.vocabulary import (
     Backend,
     CollectiveOp,
@@ -98,7 +98,7 @@ class TrainTask:
 
     kind: Literal["train"] = "train"
     strategy: Strategy
-    model: GptShape
+    model: ModelShape
     batch_per_rank: int
     accumulation: int
     dtype: DataType
@@ -113,6 +113,9 @@ class TrainTask:
     communication_off: bool
     """Also measure the step whose collectives send nothing."""
     text: TextSource
+    shard_ranks: int | None = None
+    """Of HSDP's groups; None: those of a node."""
+    compile: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ CollectiveOp = Literal[
     "send_recv",
 ]
 Engine = Literal["torch", "nccl-tests"]
-Strategy = Literal["ddp", "fsdp"]
+Strategy = Literal["ddp", "fsdp", "hsdp"]
 DataType = Literal["float32", "bfloat16"]
 Comma = Literal["thousands", "decimal"]
 Transport = Literal[

@@ -42,6 +42,9 @@ class ModelShape:
     active_params: float
     """Those that a token passes; equal to `params` unless the model has experts."""
     num_experts: int = 1
+    layer_params: float | None = None
+    """Of one layer, where it was counted; None: what the tables leave, shared out over the layers.
+    """
 
     @property
     def is_mixture(self) -> bool:

@@ -1,9 +1,10 @@
 """Which experiment does the user mean: a file, or one that comes with Broadgauge?"""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import InputError
@@ -61,7 +62,12 @@ def load_text(
     if engine is not None:
         overrides = (*overrides, *_engine_overrides(text, path, overrides, engine))
     experiment, secrets = read_with_secrets(
-        text, str(path), overrides, read_base=read_base, read_config=read_config
+        text,
+        str(path),
+        overrides,
+        read_base=read_base,
+        read_config=read_config,
+        find_model=find_model,
     )
     return LoadedExperiment(
         experiment=experiment, source=str(path), folder=path.parent.absolute(), secrets=secrets
@@ -114,6 +120,13 @@ class FileReader:
 
 
 read_base = FileReader()
+
+
+def find_model(name: str, folder: str) -> Mapping[str, Any]:
+    """What an experiment's model of this name is trained as. Raises InputError."""
+    from broadgauge.catalog.trained_models import trained_model  # few experiments name a model
+
+    return trained_model(name, folder)
 
 
 def read_config(path: str) -> str:

@@ -145,6 +145,8 @@ class Case(Spec):
 
 LABELS = ("name", "description", "rate_inferred_from", "networks", "platforms", "environment")
 """Of a workload or a network, what a key leaves out; variables are the case's, merged."""
+MODEL_LABELS = ("shape_of", "shape_of_layers")
+"""Of a trained model: whose shape its sizes are."""
 CONFIG_LABELS = ("file", "nnodes", "nproc_per_node")
 """Of a command's `config`: where it stood, and what the case has itself."""
 
@@ -154,6 +156,9 @@ def _key(form: dict[str, Any]) -> str:
         if part is not None:
             for label in LABELS:
                 part.pop(label, None)
+    for holder in (form["workload"], form["workload"].get("sizes")):
+        if isinstance(holder, dict) and isinstance(model := holder.get("model"), dict):
+            holder["model"] = {k: v for k, v in model.items() if k not in MODEL_LABELS}
     if isinstance(config := form["workload"].get("config"), dict):
         form["workload"]["config"] = {k: v for k, v in config.items() if k not in CONFIG_LABELS}
     text = json.dumps(form, sort_keys=True, separators=(",", ":"))

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field
 from broadgauge.wording.amounts import (
     show_bandwidth,
     show_count,
+    show_parameters,
     show_rate,
     show_ratio,
     show_size,
@@ -35,6 +36,7 @@ __all__ = [
     "parse_token_count",
     "show_bandwidth",
     "show_count",
+    "show_parameters",
     "show_rate",
     "show_ratio",
     "show_size",

@@ -8,6 +8,7 @@ _BANDWIDTHS = ((1e3, "TB/s"), (1.0, "GB/s"), (1e-3, "MB/s"))
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1, "B"))
 _BINARY_SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_PARAMETERS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 _COUNTS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -78,6 +79,14 @@ def show_count(value: float, digits: int = 3, like: float | None = None) -> str:
     if math.isfinite(value) and abs(value if like is None else like) < 10_000:
         return _significant(value, digits) if abs(value) < 1000 else f"{value:,.0f}"
     return _scaled(value, _COUNTS, digits, like)
+
+
+def show_parameters(number: int) -> str:
+    """2800000000 → `2.80B`: three figures, as models are named; plain below 1,000."""
+    if number < 1000:
+        return str(number)
+    factor, unit = _step(number, _PARAMETERS, 3)
+    return f"{number / factor:#.3g}".rstrip(".") + unit
 
 
 def show_ratio(ratio: float, digits: int = 3) -> str:

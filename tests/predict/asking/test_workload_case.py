@@ -2,7 +2,13 @@
 
 import pytest
 
-from broadgauge.predict.asking.workload_case import HOST_LATENCY_S, fabric_of, training_case
+from broadgauge.predict.asking.workload_case import (
+    HOST_LATENCY_S,
+    fabric_of,
+    model_shape,
+    training_case,
+    why_unknown,
+)
 from broadgauge.predict.case import Fabric
 from broadgauge.predict.predictor import predict
 from broadgauge.predict.system.trainer_bytes import step_bytes
@@ -104,3 +110,45 @@ def test_what_is_not_emulated_is_what_its_face_says(
     assert fabric.measured_node_gbyte_per_s is None
     shaped = Network.model_validate({"name": "n", "rate_gbps": 10, "kubernetes": face})
     assert fabric_of(shaped.on_nodes(2)).node_gbps == 10
+
+
+@pytest.mark.parametrize(
+    ("changes", "shape", "reason"),
+    [
+        ({"strategy": "hsdp"}, (2, 2), None),
+        ({"strategy": "hsdp", "shard_ranks": 2}, (4, 2), None),
+        ({"strategy": "hsdp"}, (2, 1), "`train` on 2x1: HSDP in groups of one rank is DDP"),
+        (
+            {"strategy": "hsdp", "shard_ranks": 2},
+            (2, 4),
+            "`shard_ranks: 2` of `train` on 2x4: of HSDP predictions know groups of a whole node",
+        ),
+        ({"strategy": "fsdp", "compile": True}, (2, 4), None),
+    ],
+)
+def test_what_can_not_be_asked_says_why(
+    changes: dict[str, object], shape: tuple[int, int], reason: str | None
+) -> None:
+    found = why_unknown(workload(**changes), *shape)
+    assert found is None if reason is None else found is not None and found.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "gpt-6x384"),
+        ({"shape_of": "gpt2", "shape_of_layers": 6}, "gpt2"),
+        ({"shape_of": "gpt2", "shape_of_layers": 12}, "gpt2 (6 of 12 layers)"),
+    ],
+)
+def test_a_twin_is_not_called_as_the_whole_model(changes: dict[str, object], name: str) -> None:
+    assert model_shape(MODEL.model_copy(update=changes)).name == name
+
+
+def test_a_compiled_step_is_asked_as_one() -> None:
+    asked = workload(compile=True, model={"kind": "llama", "kv_heads": 2, "head_dim": 32})
+    case = training_case(asked, gpu="h200", nodes=2, ranks_per_node=4, fabric=Fabric())
+    assert case.compiled
+    shape = case.model
+    assert (shape.kv_heads, shape.head_dim, shape.ffn_hidden, shape.gated_mlp) == (2, 32, 688, True)
+    assert not shape.tied_embeddings

@@ -9,8 +9,10 @@ from tests.predict.making_systems import system
 from broadgauge.cli.main import main
 from broadgauge.predict.system.experiment_here import steps_here
 from broadgauge.predict.system.file import dump_system
+from broadgauge.predict.system.steps import why_unknown_here
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.text.reading import read_experiment
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 TEXT = """
 name: example
@@ -41,6 +43,31 @@ def test_each_training_is_predicted_once() -> None:
     assert slow.tokens_per_s == pytest.approx(2 * 2 * 2 * 64 / slow.step_time_s)
     assert dict(left_out)["not now"] > 0
     assert any("`collectives` is no training" in reason for reason, _ in left_out)
+
+
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        ("compile: true", "a system file has measured no step with `compile: true`"),
+        (
+            "model: {kind: llama}, compile: true",
+            "a system file has measured no step with a Llama-like model and `compile: true`",
+        ),
+    ],
+)
+def test_what_no_system_file_has_measured_is_left_out_and_named(keys: str, reason: str) -> None:
+    text = TEXT.replace("name: other}", f"name: unknown, {keys}}}")
+    text = text[: text.index("skip_if")]
+    steps, left_out = steps_here(read_experiment(text, "example.yaml", ()), system(has_steps=True))
+    assert {step.label.split()[0] for step in steps} == {"train"}
+    assert f"`unknown`: {reason}" in dict(left_out)
+
+
+def test_hsdp_is_a_step_that_no_system_file_has_measured() -> None:
+    train = TrainWorkload(kind="train", strategy="hsdp")
+    words = why_unknown_here(train)
+    assert words == "`train`: a system file has measured no step with `strategy: hsdp`"
+    assert why_unknown_here(train.model_copy(update={"strategy": "fsdp"})) is None
 
 
 def test_a_file_without_training_is_refused() -> None:

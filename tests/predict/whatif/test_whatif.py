@@ -342,6 +342,39 @@ def roce() -> Change:
     return Change(label="roce-400g", kind=kind)
 
 
+def as_hsdp(run: RunSummary, ranks_per_node: int, **changes: object) -> RunSummary:
+    """Every training of the run sharded inside nodes."""
+    cases = []
+    for each in run.cases:
+        workload = each.case.workload.model_copy(update={"strategy": "hsdp", **changes})
+        sizes = {"workload": workload, "ranks_per_node": ranks_per_node}
+        cases.append(replace(each, case=each.case.model_copy(update=sizes)))
+    return replace(run, cases=tuple(cases))
+
+
+@pytest.mark.parametrize(
+    ("ranks_per_node", "changes", "reason"),
+    [
+        (2, {}, "how fast ranks on cores exchange there is not known"),
+        (1, {}, "HSDP in groups of one rank is DDP"),
+        (4, {"shard_ranks": 2}, "predictions know groups of a whole node only"),
+    ],
+)
+def test_what_hsdp_waits_for_inside_nodes_is_not_made_up(
+    run: RunSummary, ranks_per_node: int, changes: dict[str, object], reason: str
+) -> None:
+    trained = replace(run, cases=tuple(e for e in run.cases if e.case.workload.kind == "train"))
+    sharded = as_hsdp(trained, ranks_per_node, **changes)
+    with pytest.raises(InputError, match=reason):
+        what_if(sharded, pick_case(sharded, "network=pod-like"), [at(1)])
+
+
+def test_a_run_on_cores_is_not_asked_for_hsdp(run: RunSummary) -> None:
+    base = pick_case(run, "network=pod-like")
+    with pytest.raises(InputError, match="HSDP in groups of one rank is DDP"):
+        what_if(run, base, [Change(label="x", strategy="hsdp")])
+
+
 def test_the_sample_is_what_the_tests_say(tmp_path: Path) -> None:
     made = sample_run(tmp_path, Options(has_failure=False))
     steps = {each.case.network_name: each.step_s.value for each in train_cases(made)}

@@ -59,6 +59,9 @@ WORKLOADS = (
             "metrics": [{"name": "epoch_time_s", "json_key": "t"}],
         }
     ),
+    TrainWorkload.model_validate(
+        {"kind": "train", "name": "llama", "model": {"kind": "llama", **MODEL}}
+    ),
 )
 NETWORKS = (
     Network.model_validate(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from broadgauge.running.experiments import example_names, examples_folder
+from broadgauge.running.experiments import example_names, examples_folder, find_model
 from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.text.reading import read_experiment
@@ -101,6 +101,9 @@ environment: {F: {from_environment: true}, HF_TOKEN: of-this-life}
 workloads:
   - {kind: train, model: {hidden: [256, 512]}, strategy: [ddp, fsdp], networks: [eth]}
   - {kind: train, name: two, model: [{hidden: 256}, {hidden: 512}], data: {jsonl: [a, b]}}
+  - {kind: train, name: named, model: [gpt2, {like: llama3-8b, layers: 8, kv_heads: 4}]}
+  - {kind: train, name: llama, model: {kind: llama, kv_heads: 2}}
+  - {kind: collectives, name: sent, sizes: {model: gpt2, strategy: [fsdp, hsdp]}}
   - {kind: collectives, sizes: {from_bytes: 1 KiB, to_bytes: [1 MiB, 2 MiB]}, budget_s: 100 ms}
 skip_if: [{network: eth, nodes: [1, 2], workload: [train, two]}]
 hypotheses: [{name: h, statement: s, cases: {nodes: 2}, over: {nodes: 1}, at_most: 1}]
@@ -114,7 +117,7 @@ def test_every_example_fits(name: str) -> None:
 
 
 def test_axes_units_and_single_words_fit_as_they_are_read() -> None:
-    assert read_experiment(GOOD, "e.yaml")
+    assert read_experiment(GOOD, "e.yaml", find_model=find_model)
     assert fits(load(GOOD), SCHEMA)
 
 
@@ -133,7 +136,10 @@ def test_axes_units_and_single_words_fit_as_they_are_read() -> None:
         ("[shm, sockets]", "[]"),
         ("[shm, sockets]", "shm, rate_gbps: 1"),
         ("{hidden: [256, 512]}", "{hidden: [256, 1]}"),
-        ("kind: collectives", "kind: storage"),
+        ("{kind: llama, kv_heads: 2}", "{kv_heads: 2}"),
+        ("{kind: llama, kv_heads: 2}", "{kind: mistral}"),
+        ("model: gpt2", "model: 2"),
+        ("kind: collectives, sizes: {from", "kind: storage, sizes: {from"),
         ("{nodes: 2}", "{node: 2}"),
         ("{nodes: 2}", "{network: []}"),
         ("[d, e]", "[d, 3]"),
@@ -145,7 +151,7 @@ def test_what_we_refuse_does_not_fit(old: str, new: str) -> None:
     assert old in GOOD
     text = GOOD.replace(old, new, 1)
     with pytest.raises(ExperimentError):
-        read_experiment(text, "e.yaml")
+        read_experiment(text, "e.yaml", find_model=find_model)
     assert not fits(load(text), SCHEMA)
 
 

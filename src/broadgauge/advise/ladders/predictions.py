@@ -5,10 +5,10 @@ that the run names. For trainings on CPUs, of which the catalog knows nothing, o
 """
 
 from broadgauge.catalog.gpus import find_gpu
-from broadgauge.predict.asking.workload_case import fabric_of, training_case
+from broadgauge.predict.asking.workload_case import fabric_of, training_case, why_unknown
 from broadgauge.predict.predictor import predict
 from broadgauge.predict.runs.cases import RunCase, train_cases
-from broadgauge.predict.runs.check import check_run
+from broadgauge.predict.runs.check import cases_known_here, check_run
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.estimate import Estimate
@@ -26,7 +26,8 @@ def predicted_steps(run: RunSummary, system: System | None = None) -> dict[str, 
     if not any(each.case.link is not None for each in train_cases(run)):
         return {}
     if system is not None:
-        checked = zip(train_cases(run), check_run(system, run), strict=True)
+        known = cases_known_here(run)
+        checked = zip(known, check_run(system, run), strict=True) if known else ()
         return {
             stored.case.key: _estimate(step.predicted_s, None, None, BY_SYSTEM)
             for stored, step in checked
@@ -40,11 +41,14 @@ def _from_catalog(stored: RunCase) -> Estimate | None:
     gpu = find_gpu(stored.device_name) if stored.case.device == "cuda" else None
     if gpu is None or stored.case.link is None:
         return None
+    nodes, ranks_per_node = stored.case.nodes, stored.case.ranks_per_node
+    if why_unknown(stored.workload, nodes, ranks_per_node) is not None:
+        return None
     question = training_case(
         stored.workload,
         gpu=gpu.name,
-        nodes=stored.case.nodes,
-        ranks_per_node=stored.case.ranks_per_node,
+        nodes=nodes,
+        ranks_per_node=ranks_per_node,
         fabric=fabric_of(stored.case.link),
     )
     try:

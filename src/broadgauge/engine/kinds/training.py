@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from broadgauge.engine.kinds.kind import KindInEngine
 from broadgauge.engine.transfers import PROCESS_GROUP_S, transfer_s
+from broadgauge.messages.rank import RankGroup, StepCollective
+from broadgauge.messages.strategies import Split, split_of
 from broadgauge.specs.case import Case
 from broadgauge.specs.workloads.model_messages import fsdp_units
 from broadgauge.specs.workloads.workload import DATA_TYPE_BYTES, CollectiveOp, TrainWorkload
@@ -12,6 +14,9 @@ _FLOPS = {"cpu": 20e9, "cuda": 150e12}
 """FLOP/s of one rank in a small GPT's step. A guess."""
 _LATENCY_PER_STEP_S = 0.02
 _READ_DATA_S = 1.0
+_COMPILE_S = 40.0
+"""A block and the head, forward and backward. A guess: 15 s and more on GPUs, a minute on slow
+cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,34 +31,71 @@ class TrainingInEngine(KindInEngine):
         tokens = train.batch_per_rank * train.accumulation * train.model.seq_len
         compute_s = tokens * train.model.flops_per_token / _FLOPS[case.device]
         compute_s += _LATENCY_PER_STEP_S * train.accumulation
-        sent = step_bytes(train).items()
-        communicating_s = compute_s + sum(
-            transfer_s(case, op, size_bytes) for op, size_bytes in sent
-        )
+        communicating_s = compute_s
+        if self.why_not_run(case) is None:
+            sent = step_collectives(train, case.nodes, case.ranks_per_node)
+            communicating_s += sum(
+                transfer_s(case, each.op, each.size_bytes, each.group) for each in sent
+            )
         total_s = PROCESS_GROUP_S[case.backend] + _READ_DATA_S
+        total_s += _COMPILE_S if train.compile else 0.0
         total_s += (train.warm_up_steps + train.steps) * communicating_s
         if train.communication_off:
             total_s += (train.steps + 1) * compute_s
         return total_s
+
+    def why_not_run(self, case: Case) -> str | None:
+        try:
+            split(self.train, case.nodes, case.ranks_per_node)
+        except ValueError as error:
+            return str(error)
+        return None
 
     @property
     def uses_folder(self) -> bool:
         return self.train.text is not None or self.train.data is not None
 
 
-def step_bytes(train: TrainWorkload) -> dict[CollectiveOp, int]:
-    """What does a step give to each collective, of size S, padding left out?
+def split(train: TrainWorkload, nodes: int, ranks_per_node: int) -> Split:
+    """Raises ValueError where the ranks can't be split as it says."""
+    return split_of(
+        train.strategy,
+        world_size=nodes * ranks_per_node,
+        ranks_per_node=ranks_per_node,
+        shard_ranks=train.shard_ranks,
+    )
 
-    DDP reduces every gradient once. FSDP gathers a block for its forward pass and, where it was
-    freed, for its backward pass, in each micro-batch; what is in no block is gathered once. Source:
-    torch 2.11 fully_shard; tests/probes/test_training_strategies.py holds what real ranks sent.
+
+def step_collectives(
+    train: TrainWorkload, nodes: int, ranks_per_node: int
+) -> tuple[StepCollective, ...]:
+    """What does a step give to each collective of each group of ranks, all of a kind as one?
+
+    Sizes are S of nccl-tests, padding left out. A gradient is reduced once a step. Sharded blocks
+    are gathered for their forward pass and, where they were freed, for their backward pass, in each
+    micro-batch; what is in no block is gathered once. Each replica's gradients are scattered first,
+    and then a rank's share is summed over the replicas. Source: torch 2.11 fully_shard;
+    tests/probes/test_training_strategies.py holds what real ranks sent.
     """
+    ranks = split(train, nodes, ranks_per_node)
     gradients = train.model.parameters * DATA_TYPE_BYTES[train.gradient_dtype]
-    if train.strategy == "ddp":
-        return {"all_reduce": gradients}
+    found = []
+    if ranks.shards > 1:
+        inside = ranks.shard_group
+        found.append(_collective("all_gather", _gathered_bytes(train), inside))
+        found.append(_collective("reduce_scatter", gradients, inside))
+    if ranks.replicas > 1:
+        share = gradients // ranks.shards
+        found.append(_collective("all_reduce", share, ranks.replica_group))
+    return tuple(found)
+
+
+def _gathered_bytes(train: TrainWorkload) -> int:
     *blocks, rest = fsdp_units(train.model)
     passes = train.accumulation if train.reshard_after_forward else 1
     gathers = 2 * passes if train.reshard_after_forward else 1
-    gathered = gathers * sum(blocks) + passes * rest
-    gathered_bytes = gathered * DATA_TYPE_BYTES[train.dtype]
-    return {"all_gather": gathered_bytes, "reduce_scatter": gradients}
+    return (gathers * sum(blocks) + passes * rest) * DATA_TYPE_BYTES[train.dtype]
+
+
+def _collective(op: CollectiveOp, size_bytes: int, group: RankGroup | None) -> StepCollective:
+    return StepCollective(op=op, size_bytes=size_bytes, group=group)

@@ -7,7 +7,7 @@ from broadgauge.catalog.catalog import Catalog
 from broadgauge.predict.asking.combinations import AskedTrainings
 from broadgauge.predict.asking.from_catalog import fabric_named, usual_gpus_per_node
 from broadgauge.predict.asking.question import fault_of
-from broadgauge.predict.asking.workload_case import fabric_of, training_case
+from broadgauge.predict.asking.workload_case import fabric_of, training_case, why_unknown
 from broadgauge.predict.case import Fabric, TrainingCase, own_gpu_of
 from broadgauge.predict.kinds import training_of
 from broadgauge.specs.case import Case
@@ -98,7 +98,8 @@ def _all_cases(
                     workload, gpu=gpu, nodes=shape[0], ranks_per_node=shape[1], fabric=fabric
                 )
                 case = replace(case, own_gpu=own_gpu_of(catalog.gpu(gpu)))
-                yield case, _skipped(experiment, workload, network, shape)
+                reason = _skipped(experiment, workload, network, shape)
+                yield case, reason or why_unknown(workload, *shape)
                 if isinstance(network, Network):
                     assumed |= dict.fromkeys(_network_words(network, fabric))
 

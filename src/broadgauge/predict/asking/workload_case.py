@@ -1,11 +1,20 @@
 """Which question does a workload of an experiment ask? `TrainWorkload` → `TrainingCase`."""
 
+from dataclasses import replace
+
+from broadgauge.engine.kinds.training import split
+from broadgauge.messages.model_shape import GptShape
 from broadgauge.predict.asking.from_catalog import priced_as
 from broadgauge.predict.case import Fabric, ModelShape, Precision, TrainingCase, Transport
 from broadgauge.specs.networks.face import NetworkFace
 from broadgauge.specs.networks.network import Network, NodePath
 from broadgauge.specs.networks.pod_networks import PodNetwork
-from broadgauge.specs.workloads.workload import DATA_TYPE_BYTES, DataType, GptModel, TrainWorkload
+from broadgauge.specs.workloads.workload import (
+    DATA_TYPE_BYTES,
+    DataType,
+    TrainedModel,
+    TrainWorkload,
+)
 
 REFERENCE_FRAMEWORK = "torch"
 """The reference trainer: plain eager PyTorch with a fused AdamW and no clipping."""
@@ -46,6 +55,7 @@ def training_case(
         precision=PRECISIONS[workload.dtype],
         gradient_bytes=float(DATA_TYPE_BYTES[workload.gradient_dtype]),
         framework=REFERENCE_FRAMEWORK,
+        compiled=workload.compile,
         reshard_after_forward=workload.reshard_after_forward,
         sync_every_micro_batch=False,  # gradients are reduced with the last one only, FSDP's too
         bucket_bytes=None
@@ -54,21 +64,56 @@ def training_case(
     )
 
 
-def model_shape(model: GptModel) -> ModelShape:
-    """The reference trainer's GPT: GPT-2's block, an MLP of 4 x hidden, the head tied."""
-    return ModelShape(
-        name=f"gpt-{model.layers}x{model.hidden}",
-        layers=model.layers,
-        hidden=model.hidden,
-        heads=model.heads,
-        kv_heads=model.heads,
-        ffn_hidden=4 * model.hidden,
-        gated_mlp=False,
-        vocabulary=model.vocabulary,
-        tied_embeddings=True,
-        params=float(model.parameters),
-        active_params=float(model.parameters),
+def why_unknown(workload: TrainWorkload, nodes: int, ranks_per_node: int) -> str | None:
+    """What of this training, on so many ranks, can't be asked? None: all of it can."""
+    try:
+        split(workload, nodes, ranks_per_node)
+    except ValueError as error:
+        return f"`{workload.name}` on {nodes}x{ranks_per_node}: {error}"
+    shards = workload.shard_ranks
+    if shards is None or shards == ranks_per_node:
+        return None
+    return (
+        f"`shard_ranks: {shards}` of `{workload.name}` on {nodes}x{ranks_per_node}: of HSDP "
+        "predictions know groups of a whole node only"
     )
+
+
+def model_shape(model: TrainedModel) -> ModelShape:
+    """The reference trainer's: GPT-2's block, an MLP of 4 x hidden; or Llama's."""
+    shape = model.shape
+    plain = ModelShape(
+        name=_name_of(model),
+        layers=shape.layers,
+        hidden=shape.hidden,
+        heads=shape.heads,
+        kv_heads=shape.heads,
+        ffn_hidden=4 * shape.hidden,
+        gated_mlp=False,
+        vocabulary=shape.vocabulary,
+        tied_embeddings=shape.is_head_tied,
+        params=float(shape.parameters),
+        active_params=float(shape.parameters),
+        layer_params=float(shape.block_parameters),
+    )
+    if isinstance(shape, GptShape):
+        return plain
+    return replace(
+        plain,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        ffn_hidden=shape.ffn_hidden,
+        gated_mlp=True,
+    )
+
+
+def _name_of(model: TrainedModel) -> str:
+    """A twin is not called as the whole model is."""
+    if model.shape_of is None:
+        return f"{model.kind}-{model.layers}x{model.shape.hidden}"
+    if not model.is_twin:
+        return model.shape_of
+    return f"{model.shape_of} ({model.layers} of {model.shape_of_layers} layers)"
 
 
 def fabric_of(network: Network | NodePath | None) -> Fabric:

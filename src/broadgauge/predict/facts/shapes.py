@@ -49,6 +49,9 @@ class Shapes:
     active_experts: Times
     embedding_params: Times
     """Embedding and head; once where they are tied."""
+    outside_params: Times
+    """What is in no layer: those tables and, where layers were counted, learned positions and the
+    last norm, too."""
 
     @property
     def expert_params(self) -> Times:
@@ -66,16 +69,18 @@ def infer_shapes(models: Sequence[ModelShape]) -> Shapes:
     names = ("layers", "hidden", "vocabulary", "params", "active_params", "num_experts")
     table = np.array(list(map(attrgetter(*names), models)), dtype=np.float64)
     layers, hidden, vocabulary, params, active, experts = table.reshape(-1, len(names)).T
-    optional = ("heads", "kv_heads", "head_dim", "ffn_hidden", "gated_mlp", "tied_embeddings")
+    sizes = ("heads", "kv_heads", "head_dim", "ffn_hidden", "gated_mlp", "tied_embeddings")
+    optional = (*sizes, "layer_params")
     known = np.array(list(map(attrgetter(*optional), models)), dtype=np.float64)
-    heads, kv_heads, head_dim, ffn, gated, tied = known.reshape(
+    heads, kv_heads, head_dim, ffn, gated, tied, counted = known.reshape(
         -1, len(optional)
     ).T  # None reads as nan
     heads = np.where(np.isnan(heads), infer_heads(hidden), heads)
     attention_width = np.where(np.isnan(head_dim), hidden, heads * head_dim)
     is_tied = np.where(np.isnan(tied), _looks_tied(layers, hidden, vocabulary, active), tied > 0)
     embedding = vocabulary * hidden * np.where(is_tied, 1.0, 2.0)
-    layer = (params - embedding) / layers
+    layer = np.where(np.isnan(counted), (params - embedding) / layers, counted)
+    outside = np.where(np.isnan(counted), embedding, params - counted * layers)
     layer_active = np.minimum((active - embedding) / layers, layer)
     group = np.where(np.isnan(kv_heads), 1.0, kv_heads / heads)
     attention = np.minimum(hidden * attention_width * (2 + 2 * group), 0.9 * layer_active)
@@ -103,6 +108,7 @@ def infer_shapes(models: Sequence[ModelShape]) -> Shapes:
         experts=experts,
         active_experts=active_experts,
         embedding_params=embedding,
+        outside_params=outside,
     )
 
 

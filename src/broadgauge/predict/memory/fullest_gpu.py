@@ -197,7 +197,7 @@ def _gathered(columns: MemoryColumns, weights: Array, trained: Array) -> Array:
     """Bytes of units that are whole for a while, where weights are sharded."""
     base, shapes = columns.base, columns.base.shapes
     stage_layers = base.stage_layers
-    edge = np.minimum(weights, shapes.embedding_params / base.tensor_parallel)
+    edge = np.minimum(weights, shapes.outside_params / base.tensor_parallel)
     layer = (weights - edge) / stage_layers
     frozen_bytes = np.where(base.is_quantized, QUANTIZED_BYTES, base.element_bytes)
     units = 2.0 * layer * frozen_bytes + edge * base.element_bytes

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from broadgauge.predict.runs.cases import train_cases
-from broadgauge.predict.system.steps import AskedStep, predict_steps
+from broadgauge.predict.runs.cases import RunCase, train_cases
+from broadgauge.predict.system.steps import AskedStep, predict_steps, why_unknown_here
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.machines.system import System
@@ -30,11 +30,24 @@ class CheckedStep:
         return self.predicted_s / self.measured_s - 1
 
 
+def cases_known_here(run: RunSummary) -> tuple[RunCase, ...]:
+    """The trainings of a stored run that a system file can predict."""
+    return tuple(each for each in train_cases(run) if why_unknown_here(each.workload) is None)
+
+
+def unknown_here_words(run: RunSummary) -> tuple[str, ...]:
+    """Why it can't predict the others, once a reason."""
+    reasons = [why_unknown_here(each.workload) for each in train_cases(run)]
+    return tuple(dict.fromkeys(filter(None, reasons)))
+
+
 def check_run(system: System, run: RunSummary) -> tuple[CheckedStep, ...]:
-    """Every training of a stored run, predicted. Raises InputError for another machine's run."""
-    stored = train_cases(run)
+    """Every training of a stored run whose kind a system file measures, predicted. Raises
+    InputError for another machine's run, and where there is none of that kind."""
+    stored = cases_known_here(run)
     if not stored:
-        raise InputError(f"{run.folder.name} holds no training that succeeded")
+        reasons = "; ".join(unknown_here_words(run)) or "it holds no training that succeeded"
+        raise InputError(f"{run.folder.name} can't be checked: {reasons}")
     for each in stored:
         other = each.device_name not in ("", system.device.name)
         if other or each.case.device != system.device.kind:

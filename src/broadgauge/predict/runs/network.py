@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from broadgauge.messages.strategies import STRATEGIES
 from broadgauge.predict.asking.workload_case import HOST_LATENCY_S, fabric_of
 from broadgauge.predict.case import CollectiveCurve, Fabric
 from broadgauge.predict.costs.curves import time_at
@@ -121,8 +122,8 @@ def _from_found(base: RunCase, network: Network, nodes: int, *, is_own: bool) ->
 def _usual_message_bytes(base: RunCase) -> float:
     """Of the collective that moves most: a bucket, or a unit."""
     model = base.workload.model
-    if base.workload.strategy == "fsdp":
-        return 4.0 * 12 * model.hidden**2
+    if STRATEGIES[base.workload.strategy].is_sharded:
+        return 4.0 * model.shape.block_parameters
     return min(4.0 * model.parameters, 25 * 2.0**20)
 
 

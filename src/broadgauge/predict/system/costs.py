@@ -31,10 +31,10 @@ from broadgauge.specs.workloads.workload import TrainWorkload
 FORWARD_TRAFFIC, BACKWARD_TRAFFIC = 20.0, 40.0
 """Elements of a layer moved a token and hidden unit beside products and attention: two norms (2
 each), two sums (3 each), GELU on four times the width (8), a transposed copy (2). Backward reads
-each input and gradient and writes a gradient. Source: counted on probes/training/model.py."""
+each input and gradient and writes a gradient. Source: counted on probes/training/gpt.py."""
 LOSS_BYTES = 24.0
 """Of a logit: written, made float32, its log-softmax, its gradient, and that cast back. Source:
-counted on probes/training/model.py with torch 2.11's cross entropy."""
+counted on probes/training/gpt.py with torch 2.11's cross entropy."""
 ACCUMULATE_BYTES = 12.0
 """Of a parameter: a gradient added to the one before, float32."""
 ROUND_BYTES = 12.0

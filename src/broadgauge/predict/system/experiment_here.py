@@ -3,8 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from broadgauge.predict.asking.workload_case import why_unknown
 from broadgauge.predict.kinds import training_of
-from broadgauge.predict.system.steps import AskedStep, backend_of, predict_steps
+from broadgauge.predict.system.steps import (
+    AskedStep,
+    backend_of,
+    predict_steps,
+    why_unknown_here,
+)
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
@@ -42,6 +48,9 @@ def steps_here(
         reason = next((rule.reason for rule in experiment.skip_if if rule.matches(case)), None)
         if workload is None:
             reason = f"`{case.workload.name}` is no training (`kind: {case.workload.kind}`)"
+        elif reason is None:
+            reason = why_unknown(workload, case.nodes, case.ranks_per_node)
+            reason = reason or why_unknown_here(workload)
         if reason is not None:
             left_out[reason] = left_out.get(reason, 0) + 1
         elif workload is not None:

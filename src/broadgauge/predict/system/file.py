@@ -2,14 +2,16 @@
 
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.errors import ExperimentError, InputError
 from broadgauge.specs.machines.system import SYSTEM_FORMAT, SYSTEM_VERSION, System
-from broadgauge.specs.text.document import Document
+from broadgauge.specs.text.document import Document, KeyPath
 from broadgauge.specs.text.plain_messages import value_problem
 from broadgauge.specs.text.yaml_source import MAX_TEXT_BYTES, parse_yaml
 from broadgauge.wording.file_kinds import special_kind
@@ -84,7 +86,7 @@ def _check_kind(document: Document) -> None:
 def _problem(document: Document, error: ValidationError) -> InputError:
     """The first thing that is wrong; a file that a program wrote is broken as a whole."""
     first = error.errors()[0]
-    place = first["loc"]
+    place = _place(document.data, first)
     where = document.where(place)
     name = ".".join(map(str, place))
     if first["type"] == "extra_forbidden":
@@ -94,3 +96,13 @@ def _problem(document: Document, error: ValidationError) -> InputError:
         return InputError(f"{where}: `{name}` is missing", hint=HINT)
     message, hint = value_problem(name, first)
     return InputError(f"{where}: {message}", hint=hint or HINT)
+
+
+def _place(data: Any, problem: ErrorDetails) -> KeyPath:
+    """Where it is in the file: without the parts that pydantic adds for the forms of a value."""
+    place: KeyPath = ()
+    for part in problem["loc"]:
+        is_item = isinstance(data, list) and isinstance(part, int)
+        if is_item or (isinstance(data, dict) and part in data):
+            data, place = data[part], (*place, part)
+    return (*place, problem["loc"][-1]) if problem["type"] == "missing" else place

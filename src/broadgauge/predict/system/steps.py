@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from broadgauge.messages.strategies import STRATEGIES
 from broadgauge.predict.asking.workload_case import training_case
 from broadgauge.predict.case import Fabric, TrainingCase
 from broadgauge.predict.costs.pieces import ComputeCosts
@@ -82,6 +83,18 @@ def predict_steps(system: System, asked: Sequence[AskedStep]) -> list[PredictedS
     ]
 
 
+def why_unknown_here(workload: TrainWorkload) -> str | None:
+    """What of this training has no system file measured? Its steps are a GPT's, as PyTorch runs
+    them, with DDP and FSDP. None: it has measured such a step."""
+    unknown = {
+        "a Llama-like model": workload.model.kind != "gpt",
+        "`compile: true`": workload.compile,
+        "`strategy: hsdp`": workload.strategy == "hsdp",
+    }
+    found = " and ".join(words for words, is_there in unknown.items() if is_there)
+    return f"`{workload.name}`: a system file has measured no step with {found}" if found else None
+
+
 def backend_of(system: System) -> Backend:
     """What its ranks send with."""
     return "nccl" if system.device.kind == "cuda" else "gloo"
@@ -116,7 +129,7 @@ def fabric_for(
 
 def usual_message_bytes(workload: TrainWorkload) -> float:
     """Of the collective that moves most: the largest bucket, or a block's unit."""
-    if workload.strategy == "fsdp":
+    if STRATEGIES[workload.strategy].is_sharded:
         return float(DATA_TYPE_BYTES[workload.dtype] * max(fsdp_units(workload.model)))
     buckets = ddp_buckets(gradient_elements(workload.model), workload.bucket_cap_bytes)
     return float(DATA_TYPE_BYTES[workload.gradient_dtype] * max(buckets))

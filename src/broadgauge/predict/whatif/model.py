@@ -21,6 +21,7 @@ from broadgauge.predict.system.costs import NO_GPU, scaled_costs, stand_in, step
 from broadgauge.predict.timeline.evaluation import evaluate
 from broadgauge.predict.whatif.changes import Change, WhatIfAnswer
 from broadgauge.predict.whatif.core_prior import core_prior
+from broadgauge.predict.whatif.hybrid_shards import refuse_unknown_shards
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.machines.system import PathTimes, System
 
@@ -77,6 +78,7 @@ class RunModel:
             fabric=self.own.fabric,
         )
         self._question = replace(self._question, own_gpu=own_gpu)
+        refuse_unknown_shards(base, self._question)
         modelled = self._evaluated([self._question], [self.own], 1.0, np.ones(1))
         step_s = base.step_s.value
         if base.without_s is not None:
@@ -199,6 +201,7 @@ class RunModel:
             strategy=change.strategy or self._question.strategy,
             gradient_bytes=change.gradient_bytes or self._question.gradient_bytes,
         )
+        refuse_unknown_shards(self.base, question)
         return question, there
 
     def _transferred(self, change: Change, there: CarriedFabric) -> tuple[float, float]:

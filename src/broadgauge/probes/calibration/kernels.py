@@ -18,7 +18,7 @@ from broadgauge.probes.calibration.results import (
 from broadgauge.probes.calibration.shapes import AttentionShape, Gemm
 from broadgauge.probes.calibration.timing import time_call, timing_of
 from broadgauge.probes.devices import Device
-from broadgauge.probes.training.model import Layer
+from broadgauge.probes.training.gpt import GptLayer
 from broadgauge.probes.training.types import torch_type
 
 OPERATIONS = 1000
@@ -91,7 +91,7 @@ def time_optimizer(
 def time_launches(device: Device, budget_s: float) -> LaunchTime:
     """The host's own time: nothing is waited for until a sample is over."""
     tiny = torch.zeros(8, device=device.torch_device)
-    layer = Layer(LAUNCH_HIDDEN, 1).to(device.torch_device)
+    layer = GptLayer(LAUNCH_HIDDEN, 1).to(device.torch_device)
     x_bth = torch.zeros(1, LAUNCH_TOKENS, LAUNCH_HIDDEN, device=device.torch_device)
     x_bth.requires_grad_()
 

@@ -4,9 +4,26 @@ from typing import Any
 
 import torch
 
+from broadgauge.messages.model_shape import ModelShape
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.training.text import Text
 from broadgauge.probes.trial import RefusedError
+
+BYTES = 256
+
+
+def as_characters(content: bytes, vocabulary: int) -> bytes:
+    """A text's bytes as ids below the vocabulary. Where it is smaller than 256, the text's distinct
+    bytes in their order, as minGPT numbers characters; where they are more than it, the rarest
+    share the last id. Source: karpathy/minGPT, projects/chargpt/chargpt.py, CharDataset."""
+    if vocabulary >= BYTES:
+        return content
+    counts = {byte: content.count(byte) for byte in range(BYTES)}
+    frequent = sorted((byte for byte in counts if counts[byte]), key=lambda byte: -counts[byte])
+    if len(frequent) > vocabulary:
+        frequent = frequent[: vocabulary - 1]
+    ids = {byte: number for number, byte in enumerate(sorted(frequent))}
+    return content.translate(bytes(ids.get(byte, vocabulary - 1) for byte in range(BYTES)))
 
 
 class Batches:
@@ -16,13 +33,15 @@ class Batches:
     what one rank of N·b sequences sees.
     """
 
-    def __init__(self, text: Text, seq_len: int, device: Any) -> None:
+    def __init__(self, text: Text, model: ModelShape, device: Any) -> None:
+        seq_len = model.seq_len
         if len(text.content) <= seq_len:
             raise RefusedError(
                 f"the training text has {len(text.content)} bytes, too few for sequences of "
                 f"{seq_len} ({text.description})"
             )
-        self._bytes = torch.frombuffer(bytearray(text.content), dtype=torch.uint8).to(device)
+        content = bytearray(as_characters(text.content, model.vocabulary))
+        self._bytes = torch.frombuffer(content, dtype=torch.uint8).to(device)
         self._window = torch.arange(seq_len + 1, device=device)
 
     def draw(self, seed: int, step: int, per_rank: int, identity: RankIdentity) -> Any:

@@ -1,4 +1,4 @@
-"""How does FSDP2 train, and how are its collectives switched off?
+"""How do FSDP2 and HSDP train, and how are their collectives switched off?
 
 Each block and the rest of the model is a unit: its parameters are gathered before they are needed
 and freed after, its gradients are reduced to each rank's shard. Off, both copy locally: all
@@ -9,6 +9,12 @@ the others'. Source: torch 2.11, torch.distributed.fsdp.fully_shard, `set_custom
 `dtype: bfloat16` is FSDP's own mixed precision, not autocast: units are gathered in bfloat16,
 which halves those bytes on the wire and is what trainings with FSDP do (torchtitan's default:
 parameters in bfloat16, gradients reduced in float32). Each rank's shard stays float32.
+
+HSDP shards over some ranks, those of a node as a rule, and the ranks at the same place in each such
+group hold the same shard: replicas, whose gradients are summed once they are scattered. The mesh
+has two axes. torch's own HSDP has no place for another all_reduce; it is made by the hook that
+torch has for this, on the same stream. Source: Zhao et al. 2023 (FSDP, arXiv 2304.11277), section
+3.2.2; torch 2.11, `set_all_reduce_hook`.
 """
 
 from collections.abc import Iterator
@@ -20,6 +26,7 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 
+from broadgauge.messages.strategies import Split
 from broadgauge.messages.tasks import TrainTask
 from broadgauge.probes.training.communication import Communication
 from broadgauge.probes.training.types import torch_type
@@ -27,13 +34,13 @@ from broadgauge.probes.trial import RefusedError
 
 
 class Fsdp:
-    """Parameters, gradients and the optimizer's state are sharded over all ranks."""
+    """Parameters, gradients and the optimizer's state are sharded over groups of ranks."""
 
-    def __init__(self, model: Any, task: TrainTask, device: Any) -> None:
+    def __init__(self, model: Any, task: TrainTask, device: Any, ranks: Split) -> None:
         _refuse_old_torch()
         self.communication = Communication()
         self._keeps_parameters = not task.reshard_after_forward
-        mesh = init_device_mesh(device.type, (dist.get_world_size(),))
+        mesh, replicas = _mesh(device.type, ranks)
         policy = MixedPrecisionPolicy(
             param_dtype=torch.bfloat16 if task.dtype == "bfloat16" else None,
             reduce_dtype=torch_type(task.gradient_dtype),
@@ -44,12 +51,19 @@ class Fsdp:
         # The root's own parameters are needed at once for the backward pass: never freed between.
         self.model = fully_shard(model, mesh=mesh, mp_policy=policy)
         for unit in self._units():
-            unit.set_custom_all_gather(SwitchedAllGather(self.communication))
-            unit.set_custom_reduce_scatter(SwitchedReduceScatter(self.communication))
-            # A sum, as the trainer divides the loss; and Gloo has no average.
-            unit.set_gradient_divide_factor(1.0)
-            unit.set_force_sum_reduction_for_comms(True)
+            self._switch(unit, replicas)
         self.model.to_empty(device=device)
+
+    def _switch(self, unit: Any, replicas: Any) -> None:
+        """Gives the unit collectives that can be left out. `replicas`: the group of those that
+        hold the same shard; None: nobody else does."""
+        unit.set_custom_all_gather(SwitchedAllGather(self.communication))
+        unit.set_custom_reduce_scatter(SwitchedReduceScatter(self.communication))
+        if replicas is not None:
+            unit.set_all_reduce_hook(SwitchedReplicas(self.communication, replicas))
+        # A sum, as the trainer divides the loss; and Gloo has no average.
+        unit.set_gradient_divide_factor(1.0)
+        unit.set_force_sum_reduction_for_comms(True)
 
     def arithmetic(self) -> AbstractContextManager[Any]:
         return nullcontext()
@@ -121,9 +135,33 @@ class SwitchedReduceScatter(_Allocating):
         return None
 
 
+class SwitchedReplicas:
+    """The all_reduce of a shard's gradients over the replicas, in their place, or nothing."""
+
+    def __init__(self, communication: Communication, group: Any) -> None:
+        self.communication, self.group = communication, group
+
+    def __call__(self, gradients: Any) -> None:
+        if gradients.is_cuda:
+            # Allocated on another stream, which must not reuse the memory while this one works.
+            gradients.record_stream(torch.cuda.current_stream())
+        if self.communication.is_on:
+            self.communication.count("all_reduce", gradients, self.group)
+            dist.all_reduce(gradients, group=self.group)
+
+
+def _mesh(device_type: str, ranks: Split) -> tuple[Any, Any]:
+    """The ranks that share parameters with this one, and the group of its replicas, if any."""
+    if ranks.replicas == 1:
+        return init_device_mesh(device_type, (ranks.world_size,)), None
+    shape, names = (ranks.replicas, ranks.shards), ("replicate", "shard")
+    mesh = init_device_mesh(device_type, shape, mesh_dim_names=names)
+    return mesh["shard"], mesh.get_group("replicate")
+
+
 def _refuse_old_torch() -> None:
     """Source: pytorch pull request 155189, in torch from 2.9 on."""
     if not hasattr(FSDPModule, "set_custom_all_gather"):
         raise RefusedError(
-            f"`strategy: fsdp` needs torch 2.9 or newer, and this is {torch.__version__}"
+            f"`strategy: fsdp` and `hsdp` need torch 2.9 or newer, and this is {torch.__version__}"
         )

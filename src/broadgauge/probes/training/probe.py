@@ -41,6 +41,7 @@ def measure_training(trial: Trial, task: TrainTask, device: Device) -> None:
             peak_memory_bytes=peak_memory_bytes,
             data=text.description,
             parameter_checksum=trainer.parameter_checksum(),
+            compile_s=trainer.compile_s,
         )
     )
 

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from broadgauge.messages.strategies import STRATEGIES, Split, split_of
 from broadgauge.messages.tasks import TrainTask
-from broadgauge.messages.vocabulary import assert_never
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.training.communication import Communication
 from broadgauge.probes.training.ddp import Ddp, SingleRank
+from broadgauge.probes.trial import RefusedError
 
 
 class Strategy(Protocol):
@@ -36,34 +37,31 @@ class Strategy(Protocol):
         ...
 
 
-Build = Callable[[Any, TrainTask, Any], Strategy]
-"""Of a model on the meta device, the task and the torch device. The weights are still to be
-drawn (weights.py)."""
-
-
 def spread(model: Any, task: TrainTask, identity: RankIdentity, device: Device) -> Strategy:
-    """One rank alone trains the plain model, as a user would, but for FSDP: its arithmetic in
-    bfloat16 is its own, so that its scaling is measured against the same on a mesh of one."""
-    build: Build
-    match task.strategy:
-        case "fsdp":
-            # Its import takes as long as torch's: only a trial that shards waits for it.
-            from broadgauge.probes.training.fsdp import Fsdp
+    """Of a model on the meta device, whose weights are still to be drawn (weights.py).
 
-            build = Fsdp
-        case "ddp":
-            build = Ddp if identity.world_size > 1 else SingleRank
-        case unknown:
-            assert_never(unknown)
+    One rank alone trains the plain model, as a user would, unless the strategy shards: that one's
+    arithmetic in bfloat16 is its own, so that its scaling is measured against the same on a mesh of
+    one.
+    """
+    if STRATEGIES[task.strategy].is_sharded:
+        # Its import takes as long as torch's: only a trial that shards waits for it.
+        from broadgauge.probes.training.fsdp import Fsdp
+
+        return Fsdp(model, task, device.torch_device, split(task, identity))
+    build: Callable[..., Strategy] = Ddp if identity.world_size > 1 else SingleRank
     return build(model, task, device.torch_device)
 
 
-def state_shards(task: TrainTask, identity: RankIdentity) -> int:
-    """Over how many ranks are weights, gradients and the optimizer's state shared out?"""
-    match task.strategy:
-        case "fsdp":
-            return identity.world_size
-        case "ddp":
-            return 1
-        case unknown:
-            assert_never(unknown)
+def split(task: TrainTask, identity: RankIdentity) -> Split:
+    """Over how many ranks are weights, gradients and the optimizer's state shared out? Raises
+    RefusedError."""
+    try:
+        return split_of(
+            task.strategy,
+            world_size=identity.world_size,
+            ranks_per_node=identity.local_world_size,
+            shard_ranks=task.shard_ranks,
+        )
+    except ValueError as error:
+        raise RefusedError(str(error)) from error

@@ -13,12 +13,13 @@ from broadgauge.probes.alignment import Alignment
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.step_watch import StepWatch
+from broadgauge.probes.training.building import build_model
 from broadgauge.probes.training.communication import Communication
+from broadgauge.probes.training.compiling import begin_compiling, compiled_s
 from broadgauge.probes.training.data import Batches
-from broadgauge.probes.training.model import Gpt
 from broadgauge.probes.training.shards import whole_of
 from broadgauge.probes.training.snapshot import Snapshot
-from broadgauge.probes.training.strategy import spread, state_shards
+from broadgauge.probes.training.strategy import split, spread
 from broadgauge.probes.training.text import Text
 from broadgauge.probes.training.weights import draw_weights
 from broadgauge.probes.trial import RefusedError
@@ -42,11 +43,10 @@ class Trainer:
         self.task, self.seed, self.identity, self.device = task, seed, identity, device
         self.watch: StepWatch | None = None
         """Told of each step; None: nobody looks whether they still come."""
-        self.batches = Batches(text, task.model.seq_len, device.torch_device)
-        # Without memory first: no rank holds the whole of a model that is sharded.
-        with torch.device("meta"):
-            model = Gpt(task.model)
-        refuse_what_cannot_fit(model, state_shards(task, identity), identity, device)
+        self.batches = Batches(text, task.model, device.torch_device)
+        self._compiled_before_s = begin_compiling(device.torch_device) if task.compile else None
+        model = build_model(task)
+        refuse_what_cannot_fit(model, split(task, identity).shards, identity, device)
         self.strategy = spread(model, task, identity, device)
         draw_weights(self.model, task.model, seed, device.torch_device)
         self.optimizer = torch.optim.AdamW(
@@ -132,6 +132,12 @@ class Trainer:
         sums = [whole_of(p).sum(dtype=torch.float64) for p in self.model.parameters()]
         total = float(torch.stack(sums).sum().item())
         return total if math.isfinite(total) else None
+
+    @property
+    def compile_s(self) -> float | None:
+        """What compiling took so far; None: nothing is compiled."""
+        before_s = self._compiled_before_s
+        return None if before_s is None else compiled_s() - before_s
 
     @property
     def num_parameters(self) -> int:

@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
-from broadgauge.messages.model_shape import GptShape
+from broadgauge.messages.model_shape import ModelShape
 from broadgauge.probes.training.shards import set_whole
 
 INITIAL_DEVIATION = 0.02
 
 
-def draw_weights(model: Any, shape: GptShape, seed: int, device: Any) -> None:
+def draw_weights(model: Any, shape: ModelShape, seed: int, device: Any) -> None:
     generator = torch.Generator(device).manual_seed(seed)
     residual_scale = 1 / math.sqrt(2 * shape.layers)
     for name, parameter in model.named_parameters():

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from broadgauge.agent.cores import share_out
 from broadgauge.messages.waiting_limits import waiting_limit_s
+from broadgauge.running.calibration.experiment import model_data
 from broadgauge.running.limit_factor import refuse_wrong_factor
 from broadgauge.specs.case import Device
 from broadgauge.specs.errors import LaunchError
@@ -51,7 +52,7 @@ def measure_device(
         children = [stack.enter_context(_Child(device, own)) for own in cores]
         tells = (tell, *[_untold] * (ranks - 1))
         said = [_last_line(child, each) for child, each in zip(children, tells, strict=True)]
-    computes = [Compute.model_validate(each["compute"]) for each in said]
+    computes = [compute_of(each["compute"]) for each in said]
     return MeasuredDevice(
         compute=computes[0] if len(computes) == 1 else slower(computes),
         threads=int(said[0]["threads"]),
@@ -59,6 +60,12 @@ def measure_device(
         software={name: said[0].get(name) for name in ("torch", "cuda")},
         notes=tuple(dict.fromkeys(note for each in said for note in each["notes"])),
     )
+
+
+def compute_of(said: dict[str, Any]) -> Compute:
+    """What a process measured, as its last line has it."""
+    steps = [{**step, "model": model_data(step["model"])} for step in said["steps"]]
+    return Compute.model_validate({**said, "steps": steps})
 
 
 class _Child:

@@ -1,8 +1,9 @@
 """Which small run measures this machine's paths, and what of it belongs in the system file?"""
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from typing import Any
 
 from broadgauge.platforms.paths import paths_between_gpus
 from broadgauge.predict.kinds import training_of
@@ -77,7 +78,7 @@ def _trainings(device: Device, network: str) -> Iterator[TrainWorkload]:
                 "name": strategy,
                 "strategy": strategy,
                 "networks": (network,),
-                "model": asdict(training.model),
+                "model": model_data(asdict(training.model)),
                 "dtype": training.dtype,
                 "batch_per_rank": training.batch,
                 "steps": 16,
@@ -85,6 +86,11 @@ def _trainings(device: Device, network: str) -> Iterator[TrainWorkload]:
                 "block_steps": 4,
             }
         )
+
+
+def model_data(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """What ranks were told of a GPT's shape, in the words of a file."""
+    return {"tied_head" if key == "is_head_tied" else key: size for key, size in shape.items()}
 
 
 def paths_of(summary: RunSummary) -> tuple[PathTimes, ...]:

@@ -65,14 +65,22 @@ def _memory_use(train: TrainWorkload, case: Case) -> "MemoryUse":
     from broadgauge.predict.case import Fabric
     from broadgauge.predict.memory.fullest_gpu import memory_use
 
+    nodes, ranks_per_node = _replicas_and_shards(train, case)
     asked = training_case(
         train,
         gpu=known_gpus()[0].name,
-        nodes=case.nodes,
-        ranks_per_node=case.ranks_per_node,
+        nodes=nodes,
+        ranks_per_node=ranks_per_node,
         fabric=Fabric(),
     )
     return memory_use(asked)
+
+
+def _replicas_and_shards(train: TrainWorkload, case: Case) -> tuple[int, int]:
+    """Nodes and ranks a node on which HSDP, which `predict` shards over a node, holds as much."""
+    if train.shard_ranks is None or case.world_size % train.shard_ranks:
+        return case.nodes, case.ranks_per_node
+    return case.world_size // train.shard_ranks, train.shard_ranks
 
 
 def _check(train: TrainWorkload, working_folder: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, Protocol
 
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.text.document import Assembly, Document, KeyPath, outlived
+from broadgauge.specs.text.like import NAMES_MODEL, in_full
 from broadgauge.specs.text.yaml_source import parse_yaml
 
 EXTENDS = "extends"
@@ -116,9 +117,12 @@ class _Merging:
         self, assembly: Assembly, base: tuple[Any, KeyPath], child: tuple[Any, KeyPath], to: KeyPath
     ) -> Any:
         """Both have it: merged where that means something, else as the child has it."""
-        (old, _), (new, at) = base, child
-        if isinstance(old, dict) and isinstance(new, dict):
-            return self._mapping(assembly, base, child, to)
+        (old, old_at), (new, at) = base, child
+        if isinstance(new, dict) and isinstance(full := in_full(old, to), dict):
+            merged = self._mapping(assembly, (full, old_at), child, to)
+            if full is not old and NAMES_MODEL not in new:
+                assembly.place(self.base, at=old_at, to=(*to, NAMES_MODEL))
+            return merged
         is_named = len(to) == 1 and to[0] in MERGED_BY_NAME
         if is_named and isinstance(old, list) and isinstance(new, list):
             return self._entries(assembly, old, new, str(to[0]))

@@ -11,6 +11,7 @@ from broadgauge.specs.secrets.names import MASK, is_secret, url_secrets, without
 from broadgauge.specs.secrets.taking import ENVIRONMENT
 from broadgauge.specs.secrets.token_forms import TOKEN
 from broadgauge.specs.text.document import Document, KeyPath, outlived
+from broadgauge.specs.text.like import in_full
 from broadgauge.specs.text.yaml_source import parse_yaml
 
 DECLARING = "from_environment"
@@ -62,7 +63,8 @@ def apply_override(document: Document, override: str) -> Document:
                 target.pop(ground, None)
         else:
             if isinstance(target, dict) and not isinstance(target.get(step), (dict, list)):
-                target[step] = {}
+                inside = in_full(target.get(step), path)
+                target[step] = inside if isinstance(inside, dict) else {}
             target = target[step]
     return Document(
         filename=document.filename,

@@ -1,14 +1,16 @@
 """What may stand in an experiment file, as a JSON Schema for editors and for reading?
 
 It is pydantic's schema of the models, with what happens before they see the data: text may bring
-its unit (specs/units.py), one word may stand for a list of one, lists in entries of `networks` and
-`workloads` expand (axes.py), and `extends` fills in what is left out (extending.py).
+its unit (specs/units.py), one word may stand for a list of one or for a model (like.py), lists in
+entries of `networks` and `workloads` expand (axes.py), and `extends` fills in what is left out
+(extending.py).
 Descriptions are the docstrings of the fields.
 """
 
 import ast
 import inspect
 import textwrap
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel
@@ -62,6 +64,7 @@ def experiment_schema() -> Form:
             if is_axis and not takes_list(field.annotation):
                 form["properties"][key] = _with_axis(form["properties"][key])
             _describe(form["properties"][key], documented.get(key))
+    _let_like_say_the_kind(forms.values())
     for entry in _models_in_lists(MERGED_BY_NAME):
         form = forms[entry.__name__]
         form["required"] = [key for key in form.get("required", ()) if key in TELLING]
@@ -85,6 +88,11 @@ class _Generator(GenerateJsonSchema):
             return {"anyOf": [form["items"], form]}
         return form
 
+    def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
+        """Of models that something else than a key tells apart, data may fit several."""
+        form = super().tagged_union_schema(schema)
+        return {"anyOf": form["oneOf"]} if callable(schema["discriminator"]) else form
+
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         form = super().generate_inner(schema)
         for ours, theirs in _LIMITS.items():
@@ -93,6 +101,15 @@ class _Generator(GenerateJsonSchema):
         if "minLength" in form and form.get("type") != "string":
             form["minItems"] = form.pop("minLength")
         return form
+
+
+def _let_like_say_the_kind(forms: Iterable[Form]) -> None:
+    """Where `like` may name a model, its kind is the model's (like.py)."""
+    for form in forms:
+        required = form.get("required", [])
+        if "kind" in required and "like" in form["properties"]:
+            form["required"] = [key for key in required if key != "kind"]
+            form["anyOf"] = [{"required": ["kind"]}, {"required": ["like"]}]
 
 
 def field_docstrings(model: type[BaseModel]) -> dict[str, str]:

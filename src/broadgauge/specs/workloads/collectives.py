@@ -1,16 +1,18 @@
 """Which collectives are measured, at which sizes, by whom?"""
 
 import math
-from typing import Any, ClassVar, Literal, assert_never
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from broadgauge.messages.strategies import STRATEGIES
 from broadgauge.messages.vocabulary import MOST_CAPTURED_ITERATIONS, CollectiveOp, Engine
 from broadgauge.specs.base import Name, Spec, placed_error
 from broadgauge.specs.units import SizeBytes, TimeS
 from broadgauge.specs.workloads.common import WorkloadBase
-from broadgauge.specs.workloads.gpt import DATA_TYPE_BYTES, DataType, GptModel, Strategy
+from broadgauge.specs.workloads.gpt import DATA_TYPE_BYTES, DataType, Strategy
 from broadgauge.specs.workloads.model_messages import ddp_buckets, fsdp_units, gradient_elements
+from broadgauge.specs.workloads.trained_model import TrainedModel
 
 MAX_SIZES = 1000
 """A typing error in `factor` must not expand for ever; the plan bounds the rows of a record."""
@@ -45,10 +47,10 @@ class SizeRange(Spec):
 class ModelMessages(Spec):
     """The sizes that training this model really sends, one of each."""
 
-    model: GptModel
+    model: TrainedModel
     """Shape of the model whose training's messages are sent."""
     strategy: Strategy = "ddp"
-    """ddp: gradient buckets. fsdp: each unit's parameters (a block, and the rest)."""
+    """ddp: gradient buckets. fsdp, hsdp: each unit's parameters (a block, and the rest)."""
     bucket_cap_bytes: SizeBytes | None = None
     """DDP's bucket size; null: DDP's own choice. Buckets are cut by their float32 bytes."""
     dtype: DataType = "float32"
@@ -62,13 +64,10 @@ class ModelMessages(Spec):
 
     def sizes_bytes(self) -> tuple[int, ...]:
         """Distinct sizes, smallest first."""
-        match self.strategy:
-            case "ddp":
-                messages = ddp_buckets(gradient_elements(self.model), self.bucket_cap_bytes)
-            case "fsdp":
-                messages = fsdp_units(self.model)
-            case unknown:
-                assert_never(unknown)
+        if STRATEGIES[self.strategy].is_sharded:
+            messages = fsdp_units(self.model)
+        else:
+            messages = ddp_buckets(gradient_elements(self.model), self.bucket_cap_bytes)
         return tuple(sorted({DATA_TYPE_BYTES[self.dtype] * elements for elements in messages}))
 
 
@@ -125,6 +124,10 @@ class CollectivesWorkload(WorkloadBase):
     def all_reduce_bytes(self) -> int:
         is_one = self.shows_link_rate and "all_reduce" in self.ops
         return max(self.sizes_bytes()) if is_one else 0
+
+    @property
+    def model_in_words(self) -> str | None:
+        return self.sizes.model.named_in_words if isinstance(self.sizes, ModelMessages) else None
 
     @property
     def measured_by(self) -> Engine:

@@ -63,6 +63,11 @@ class WorkloadBase(Spec):
         return None
 
     @property
+    def model_in_words(self) -> str | None:
+        """Which known model is trained, or sends its messages; None: none that has a name."""
+        return None
+
+    @property
     def unread_config(self) -> str | None:
         """The path of a file that is read with the experiment; None: there is none, or it is."""
         return None

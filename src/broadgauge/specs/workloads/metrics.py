@@ -181,6 +181,11 @@ REGISTRY: dict[str, Metric] = {
             direction="lower",
             meaning="most memory of any rank: CUDA allocator's peak on GPUs, resident set on CPUs",
         ),
+        Metric(
+            name="compile_s",
+            direction="lower",
+            meaning="time that torch.compile took on the slowest rank, in no measured step",
+        ),
     )
 }
 

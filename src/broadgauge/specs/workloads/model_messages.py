@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from broadgauge.specs.workloads.gpt import GptModel
+from broadgauge.messages.model_shape import GptShape, LlamaShape, ModelShape
+from broadgauge.specs.workloads.trained_model import TrainedModel
 
 GRADIENT_TYPE_BYTES = 4
 """Parameters and gradients are kept in float32; buckets are cut by these bytes."""
@@ -11,28 +12,47 @@ BUCKET_BYTES = 25 * 2**20
 """DDP's own choice. Source: torch 2.11, `_DEFAULT_FIRST_BUCKET_BYTES` and `bucket_cap_mb`."""
 
 
-def gradient_elements(model: GptModel) -> list[int]:
+def gradient_elements(model: TrainedModel) -> list[int]:
     """How many elements has each parameter, in the order in which gradients become ready?
 
     That is from the loss backwards; of a linear layer the bias comes first, of a norm the weight;
-    the embedding last, though the head shares it. DDP orders its buckets by it after the first
+    the embedding last, though the head may share it. DDP orders its buckets by it after the first
     step. tests/probes/test_model_messages.py compares with what DDP did.
     """
-    hidden = model.hidden
-    norm = [hidden, hidden]
+    shape = model.shape
+    table = shape.vocabulary * shape.hidden
+    head = [] if shape.is_head_tied else [table]
+    if isinstance(shape, GptShape):
+        last_norm, positions = [shape.hidden] * 2, [shape.seq_len * shape.hidden]
+        block = _gpt_block(shape)
+    else:
+        last_norm, positions = [shape.hidden], []
+        block = _llama_block(shape)
+    return [*head, *last_norm, *block * shape.layers, *positions, table]
 
-    def linear(inputs: int, outputs: int) -> list[int]:
-        return [outputs, inputs * outputs]
 
-    block = [
-        *linear(4 * hidden, hidden),
-        *linear(hidden, 4 * hidden),
-        *norm,
-        *linear(hidden, hidden),
-        *linear(hidden, 3 * hidden),
-        *norm,
-    ]
-    return [*norm, *block * model.layers, model.seq_len * hidden, model.vocabulary * hidden]
+def _gpt_block(shape: GptShape) -> list[int]:
+    """Its last layer first; each has a bias."""
+    found: list[int] = []
+    for name, (inputs, outputs) in reversed(shape.linears.items()):
+        if name == "projection":
+            found += [shape.hidden] * 2  # the MLP's norm
+        found += [outputs, inputs * outputs]
+    return [*found, *[shape.hidden] * 2]
+
+
+def _llama_block(shape: LlamaShape) -> list[int]:
+    """Its last layer first."""
+    behind = [shape.hidden] if shape.norms_per_layer == 4 else []
+    of_heads = [shape.head_dim] * 2 if shape.norms_queries_and_keys else []
+    found = [*behind]
+    for name, (inputs, outputs) in reversed(shape.linears.items()):
+        if name == "projection":
+            found += [shape.hidden, *behind]  # the norm before the MLP, and that behind attention
+        found += [*([outputs] if shape.has_bias(name) else []), inputs * outputs]
+        if name == "projection":
+            found += of_heads
+    return [*found, shape.hidden]
 
 
 def ddp_buckets(elements: Iterable[int], cap_bytes: int | None) -> list[int]:
@@ -53,11 +73,11 @@ def ddp_buckets(elements: Iterable[int], cap_bytes: int | None) -> list[int]:
     return [*buckets, filling] if filling else buckets
 
 
-def fsdp_units(model: GptModel) -> list[int]:
+def fsdp_units(model: TrainedModel) -> list[int]:
     """How many parameters has each unit of `fully_shard`: a block, and all that is in no block?
 
     Rows that the ranks do not divide evenly are padded when they are sent; that is left out.
     """
-    elements = gradient_elements(model)
-    block = (sum(elements[2:-2])) // model.layers
-    return [block] * model.layers + [sum(elements) - block * model.layers]
+    shape: ModelShape = model.shape
+    rest = shape.parameters - shape.layers * shape.block_parameters
+    return [shape.block_parameters] * shape.layers + [rest]

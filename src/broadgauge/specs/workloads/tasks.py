@@ -84,6 +84,8 @@ def train_task(workload: TrainWorkload) -> TrainTask:
         block_steps=workload.block_steps,
         communication_off=workload.communication_off,
         text=text_source(workload),
+        shard_ranks=workload.shard_ranks,
+        compile=workload.compile,
     )
 
 

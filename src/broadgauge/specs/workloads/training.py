@@ -4,12 +4,13 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from broadgauge.specs.base import Name, Spec, not_yet
+from broadgauge.specs.base import Name, Spec, not_yet, placed_error
 from broadgauge.specs.units import SizeBytes
 from broadgauge.specs.workloads.common import WorkloadBase
 from broadgauge.specs.workloads.gpt import DataType, GptModel, Strategy
+from broadgauge.specs.workloads.trained_model import TrainedModel
 
-PLANNED_STRATEGIES = ("hsdp", "lora")
+PLANNED_STRATEGIES = ("lora",)
 
 
 class JsonLines(Spec):
@@ -37,8 +38,8 @@ class HubDataset(Spec):
 
 
 class TrainWorkload(WorkloadBase):
-    """A real data-parallel training of a small GPT on real text, and the same step with
-    communication off."""
+    """A real data-parallel training of a GPT or a Llama-like model on real text, and the same step
+    with communication off."""
 
     kind: Literal["train"]
     """The kind of workload: says which keys the entry has."""
@@ -46,9 +47,16 @@ class TrainWorkload(WorkloadBase):
     """Name in tables, labels and selectors."""
     strategy: Strategy = "ddp"
     """ddp: every rank has the whole model. fsdp: parameters, gradients and optimizer are sharded
-    over all ranks (FSDP2, `fully_shard` of each block)."""
-    model: GptModel = GptModel()
-    """Shape of the GPT that is trained."""
+    over all ranks (FSDP2, `fully_shard` of each block). hsdp: over the ranks of a node, and each
+    node has a replica."""
+    shard_ranks: int | None = Field(default=None, ge=1, le=65_536)
+    """HSDP: ranks that share a replica; null: those of a node."""
+    model: TrainedModel = GptModel()
+    """Shape of the model that is trained: by the name of a known one (`llama-3.1-8b`), by that and
+    fewer layers, or by numbers: a GPT, or with `kind: llama` a Llama-like one."""
+    compile: bool = False
+    """torch.compile of each block, and of the head with its loss. What compiling takes is told as
+    `compile_s` and is in no measured step."""
     batch_per_rank: int = Field(default=2, ge=1, le=65_536)
     """Sequences per rank and micro-batch."""
     accumulation: int = Field(default=1, ge=1, le=4096)
@@ -58,8 +66,8 @@ class TrainWorkload(WorkloadBase):
     """What gradients are reduced in: bfloat16 halves their bytes, and rounds them. FSDP also adds
     up micro-batches in it. Source: torch 2.11 MixedPrecisionPolicy, `reduce_dtype`."""
     reshard_after_forward: bool = True
-    """FSDP: free a unit's parameters after its forward, and gather them again for its backward;
-    `false`: keep them until the step's last backward."""
+    """FSDP and HSDP: free a unit's parameters after its forward, and gather them again for its
+    backward; `false`: keep them until the step's last backward."""
     steps: int = Field(default=12, ge=4, le=1_000_000)
     """Measured steps of each kind (communication on, communication off)."""
     warm_up_steps: int = Field(default=3, ge=1, le=10_000)
@@ -83,8 +91,11 @@ class TrainWorkload(WorkloadBase):
     data: JsonLines | HubDataset | None = None
     """Instead of `text`: records, each with a text."""
 
-    planned: ClassVar[dict[str, str]] = WorkloadBase.planned | {"compile": "torch.compile"}
     has_steps: ClassVar[bool] = True
+
+    @property
+    def model_in_words(self) -> str | None:
+        return self.model.named_in_words
 
     @property
     def arithmetic_dtype(self) -> DataType:
@@ -94,6 +105,12 @@ class TrainWorkload(WorkloadBase):
     def _one_source(self) -> "TrainWorkload":
         if self.text is not None and self.data is not None:
             raise ValueError("one of `text` and `data`, not both")
+        return self
+
+    @model_validator(mode="after")
+    def _groups_are_hsdps(self) -> "TrainWorkload":
+        if self.shard_ranks is not None and self.strategy != "hsdp":
+            raise placed_error("`shard_ranks` is HSDP's", ("shard_ranks",), "`strategy: hsdp`")
         return self
 
     @field_validator("strategy", mode="before")

@@ -23,6 +23,8 @@ from broadgauge.specs.workloads.command import (
 )
 from broadgauge.specs.workloads.common import WorkloadBase
 from broadgauge.specs.workloads.gpt import DATA_TYPE_BYTES, DataType, GptModel, Strategy
+from broadgauge.specs.workloads.llama import LlamaModel
+from broadgauge.specs.workloads.trained_model import TrainedModel
 from broadgauge.specs.workloads.training import HubDataset, JsonLines, TrainWorkload
 
 PLANNED_KINDS = ("storage",)
@@ -52,10 +54,12 @@ __all__ = [
     "GptModel",
     "HubDataset",
     "JsonLines",
+    "LlamaModel",
     "ModelMessages",
     "SizeRange",
     "Strategy",
     "TrainWorkload",
+    "TrainedModel",
     "Workload",
     "WorkloadBase",
 ]

@@ -46,6 +46,14 @@ def local_gradients(columns: Columns) -> tuple[Times, Times]:
     return each * width, table / split * width
 
 
+def loose_gradients(columns: Columns) -> Times:
+    """Bytes of a rank's gradients that are in no layer and no table: learned positions and the last
+    norm. They are ready as late as the embedding's."""
+    shapes = columns.shapes
+    loose = shapes.outside_params - shapes.embedding_params
+    return trained(columns, loose) / columns.tensor_parallel * gradient_bytes(columns)
+
+
 def is_untied(columns: Columns) -> Flags:
     """Is the head a table of its own, whose gradients come first?"""
     shapes = columns.shapes
@@ -87,4 +95,5 @@ def bucket_copies_s(columns: Columns) -> tuple[Times, Times]:
     _, bucket = buckets(columns)
     is_copied = overlaps(columns) & ~columns.is_sharded & (columns.data_parallel > 1)
     moved_s = np.where(is_copied, 2.0, 0.0) / (HBM_EFFICIENCY * columns.memory_rate)
-    return bucket * moved_s, (each * columns.shapes.layers + table) * moved_s
+    late = table + loose_gradients(columns)
+    return bucket * moved_s, (each * columns.shapes.layers + late) * moved_s

@@ -23,6 +23,7 @@ from broadgauge.predict.timeline.strategies.buckets import (
     is_untied,
     local_gradients,
     local_layer,
+    loose_gradients,
     overlaps,
     spread_share,
     trained,
@@ -80,7 +81,7 @@ def _of_shards(columns: Columns) -> dict[str, CollectiveCost]:
     """FSDP, HSDP and ZeRO-3: gathers of weights, reduce-scatters of gradients."""
     shapes, is_sharded = columns.shapes, columns.is_sharded
     shards = group_of("shard", columns).ranks, group_of("expert shard", columns).ranks
-    each, root = local_layer(columns), shapes.embedding_params / columns.tensor_parallel
+    each, root = local_layer(columns), shapes.outside_params / columns.tensor_parallel
     share, none = spread_share(columns), np.zeros(len(columns))
     width, gradient = weight_bytes(columns), gradient_bytes(columns)
     kept = [not case.reshard_after_forward or case.zero_stage in {1, 2} for case in columns.cases]
@@ -115,11 +116,12 @@ def _of_replicas(columns: Columns) -> dict[str, CollectiveCost]:
     stage = np.array([zero_stage(case) for case in columns.cases])
     is_split = (stage == 1) | (stage == 2) | columns.is_sharded
     each, table = local_gradients(columns)
+    loose = loose_gradients(columns)
     twice = is_untied(columns)
     _, bucket = buckets(columns)
     stages = columns.pipeline_parallel
     layers = each * columns.stage_layers
-    rest = layers + table * np.where(twice & (stages == 1), 2.0, 1.0)
+    rest = layers + loose + table * np.where(twice & (stages == 1), 2.0, 1.0)
 
     def reduced(message: Times, of_experts: Times, mask: Flags) -> CollectiveCost:
         parts = _parts(message, of_experts)
@@ -134,7 +136,7 @@ def _of_replicas(columns: Columns) -> dict[str, CollectiveCost]:
     return {
         "first bucket": reduced(first_bucket(columns), np.where(twice, 0.0, share), is_early),
         "bucket": reduced(bucket, share, is_early),
-        "last bucket": reduced(table, np.zeros(len(columns)), is_early),
+        "last bucket": reduced(table + loose, np.zeros(len(columns)), is_early),
         "all gradients": reduced(rest, share * layers / rest, ~is_early),
         "weights": _masked(gather, is_whole & is_split),
     }

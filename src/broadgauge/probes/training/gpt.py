@@ -1,7 +1,8 @@
-"""What is trained? A small decoder-only transformer with GPT-2's block, plain enough to read.
+"""What is trained? A decoder-only transformer with GPT-2's block, plain enough to read.
 
-Pre-norm, GELU, learned positions, head tied to the embedding, no dropout. Source: Radford et al.
-2019 (GPT-2); the initial weights are drawn in weights.py.
+Pre-norm, GELU, learned positions, the head tied to the embedding or its own, no dropout. Source:
+Radford et al. 2019 (GPT-2); the initial weights are drawn in weights.py. Llama's block is in
+llama.py.
 Shapes: B sequences, T tokens, H hidden, V vocabulary.
 """
 
@@ -12,9 +13,10 @@ from torch import nn
 from torch.nn import functional
 
 from broadgauge.messages.model_shape import GptShape
+from broadgauge.probes.training.loss import mean_cross_entropy
 
 
-class Attention(nn.Module):  # type: ignore[misc]  # torch is Any to the type checker
+class GptAttention(nn.Module):  # type: ignore[misc]  # torch is Any to the type checker
     def __init__(self, hidden: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
@@ -29,11 +31,11 @@ class Attention(nn.Module):  # type: ignore[misc]  # torch is Any to the type ch
         return self.projection(mixed.transpose(1, 2).reshape(batch, tokens, hidden))
 
 
-class Layer(nn.Module):  # type: ignore[misc]
+class GptLayer(nn.Module):  # type: ignore[misc]
     def __init__(self, hidden: int, heads: int) -> None:
         super().__init__()
         self.attention_norm = nn.LayerNorm(hidden)
-        self.attention = Attention(hidden, heads)
+        self.attention = GptAttention(hidden, heads)
         self.mlp_norm = nn.LayerNorm(hidden)
         self.up = nn.Linear(hidden, 4 * hidden)
         self.down = nn.Linear(4 * hidden, hidden)
@@ -50,14 +52,21 @@ class Gpt(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.tokens = nn.Embedding(shape.vocabulary, shape.hidden)
         self.positions = nn.Embedding(shape.seq_len, shape.hidden)
-        self.layers = nn.ModuleList(Layer(shape.hidden, shape.heads) for _ in range(shape.layers))
+        self.layers = nn.ModuleList(
+            GptLayer(shape.hidden, shape.heads) for _ in range(shape.layers)
+        )
         self.norm = nn.LayerNorm(shape.hidden)
+        self.head = None
+        if not shape.is_head_tied:
+            self.head = nn.Linear(shape.hidden, shape.vocabulary, bias=False)
 
     def forward(self, tokens_bt: Any, next_tokens_bt: Any) -> Any:
         places_t = torch.arange(tokens_bt.shape[1], device=tokens_bt.device)
         x_bth = self.tokens(tokens_bt) + self.positions(places_t)
         for layer in self.layers:
             x_bth = layer(x_bth)
-        logits_btv = functional.linear(self.norm(x_bth), self.tokens.weight)
-        # In float32 whatever the blocks compute in: what autocast does too.
-        return functional.cross_entropy(logits_btv.flatten(0, 1).float(), next_tokens_bt.flatten())
+        return self.loss(x_bth, next_tokens_bt)
+
+    def loss(self, x_bth: Any, next_tokens_bt: Any) -> Any:
+        table_vh = self.tokens.weight if self.head is None else self.head.weight
+        return mean_cross_entropy(functional.linear(self.norm(x_bth), table_vh), next_tokens_bt)

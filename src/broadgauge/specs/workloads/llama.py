@@ -1,0 +1,70 @@
+"""What is the shape of a Llama-like model that is trained?"""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from broadgauge.messages.model_shape import Activation, Bias, LlamaShape
+from broadgauge.specs.workloads.model_base import ModelBase
+
+
+class LlamaModel(ModelBase):
+    """The shape of a decoder-only transformer with Llama's block: RMSNorm, a gated MLP,
+    grouped-query attention, RoPE; biases and further norms where a model has them."""
+
+    kind: Literal["llama"]
+    """Llama's block; without it the model is `gpt`."""
+    hidden: int = Field(default=256, ge=8, le=65_536)
+    """Hidden size; a multiple of `heads` unless `head_dim` is given."""
+    heads: int = Field(default=4, ge=1, le=1024)
+    """Attention heads of the queries."""
+    kv_heads: int | None = Field(default=None, ge=1, le=1024)
+    """Heads of keys and values, which divide `heads`; null: as many."""
+    head_dim: int | None = Field(default=None, ge=2, le=4096, multiple_of=2)
+    """Size of one head; null: hidden / heads."""
+    ffn_hidden: int = Field(default=688, ge=8, le=1_000_000)
+    """Width of the MLP, of each of its three matrices."""
+    vocabulary: int = Field(default=256, ge=256, le=1_000_000)
+    """Vocabulary size. Bytes are the tokens, so that only the first 256 are seen."""
+    seq_len: int = Field(default=128, ge=1, le=1_048_576)
+    """Tokens per sequence."""
+    tied_head: bool = False
+    """The output layer shares the token embedding's weights."""
+    bias: Bias = "none"
+    """Linear layers with a bias: none; `qkv`, as in Qwen 2; `attention`; `all`."""
+    activation: Activation = "silu"
+    """Of the gated MLP: `silu` (SwiGLU), or `gelu` (GEGLU, as in Gemma)."""
+    norms_per_layer: Literal[2, 4] = 2
+    """Four: also behind attention and behind the MLP, as in Gemma 3."""
+    norms_queries_and_keys: bool = False
+    """One norm over each head's queries and one over its keys, as in Qwen 3 and Gemma 3."""
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Self:
+        if self.head_dim is None and self.hidden % (2 * self.heads):
+            raise ValueError(
+                f"hidden {self.hidden} does not divide by heads {self.heads} into heads of an even "
+                "size, which rotary positions need"
+            )
+        if self.kv_heads is not None and self.heads % self.kv_heads:
+            raise ValueError(f"heads {self.heads} does not divide by kv_heads {self.kv_heads}")
+        return self
+
+    @property
+    def shape(self) -> LlamaShape:
+        """The same for those who don't read experiments."""
+        return LlamaShape(
+            layers=self.layers,
+            hidden=self.hidden,
+            heads=self.heads,
+            kv_heads=self.heads if self.kv_heads is None else self.kv_heads,
+            head_dim=self.hidden // self.heads if self.head_dim is None else self.head_dim,
+            ffn_hidden=self.ffn_hidden,
+            vocabulary=self.vocabulary,
+            seq_len=self.seq_len,
+            is_head_tied=self.tied_head,
+            bias=self.bias,
+            activation=self.activation,
+            norms_per_layer=self.norms_per_layer,
+            norms_queries_and_keys=self.norms_queries_and_keys,
+        )

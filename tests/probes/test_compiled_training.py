@@ -1,0 +1,74 @@
+"""Does a compiled training train as a plain one does, and say how long it compiled?"""
+
+import shutil
+from types import SimpleNamespace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from broadgauge.messages.rank import TrainSummary  # noqa: E402
+from broadgauge.probes.training import compiling  # noqa: E402
+from broadgauge.probes.trial import RefusedError  # noqa: E402
+
+from .harness import Ranks  # noqa: E402
+from .test_training_strategies import LLAMA  # noqa: E402
+from .training_launch import TINY, Launch  # noqa: E402
+
+pytestmark = [
+    pytest.mark.measuring,
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler: apt install g++"),
+]
+STEPS = {"steps": 20, "warm_up_steps": 2, "block_steps": 10}
+
+
+@pytest.mark.parametrize("model", [LLAMA, pytest.param(TINY, marks=pytest.mark.thorough)])
+def test_one_rank_compiles_and_trains_as_a_plain_one(model, tmp_path):
+    with Ranks(1, tmp_path) as ranks:
+        launch = Launch(ranks)
+        plain = launch.train(**STEPS, model=model)
+        compiled = launch.train(compile=True, **STEPS, model=model)
+        assert compiled.series["loss"] == pytest.approx(plain.series["loss"], abs=1e-4)
+        assert "compile_s" not in plain.measurement.metrics
+        compile_s = compiled.measurement.metrics["compile_s"]
+        assert compile_s > 0
+        assert launch.said[0].last(TrainSummary).compile_s == compile_s
+
+
+@pytest.mark.thorough("compiling on two ranks")
+@pytest.mark.parametrize(
+    "way",
+    [
+        {"strategy": "ddp"},
+        {"strategy": "ddp", "accumulation": 2, "gradient_dtype": "bfloat16"},
+        {"strategy": "fsdp", "accumulation": 2},
+        {"strategy": "fsdp", "dtype": "bfloat16"},
+    ],
+)
+def test_two_ranks_compile_and_train_as_plain_ones(way, tmp_path):
+    tolerance = 1e-4 if "bfloat16" not in way.values() else 0.02
+    with Ranks(2, tmp_path) as ranks:
+        launch = Launch(ranks)
+        plain = launch.train(**STEPS, model=LLAMA, **way)
+        compiled = launch.train(compile=True, **STEPS, model=LLAMA, **way)
+        assert compiled.series["loss"] == pytest.approx(plain.series["loss"], abs=tolerance)
+
+
+def test_a_missing_compiler_is_said_before_the_training_starts(monkeypatch):
+    from torch._inductor import cpp_builder
+    from torch._inductor.exc import InvalidCxxCompiler
+
+    def missing():
+        raise InvalidCxxCompiler
+
+    monkeypatch.setattr(cpp_builder, "get_cpp_compiler", missing)
+    with pytest.raises(RefusedError, match=r"needs a C\+\+ compiler, and none is here"):
+        compiling.begin_compiling(torch.device("cpu"))
+    monkeypatch.setattr("torch.utils._triton.has_triton", lambda: False)
+    with pytest.raises(RefusedError, match="needs Triton"):
+        compiling.begin_compiling(SimpleNamespace(type="cuda"))
+    monkeypatch.setattr("torch.utils._triton.has_triton", lambda: True)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(RefusedError, match="needs a C compiler"):
+        compiling.begin_compiling(SimpleNamespace(type="cuda"))
