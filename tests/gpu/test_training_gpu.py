@@ -1,6 +1,7 @@
-"""Holds on two GPUs: FSDP and DDP over NCCL train as one GPU does, and say what they send and what
-the network costs them."""
+"""Holds on two GPUs: DDP, FSDP and HSDP over NCCL train as one GPU does, with GPT-2's and Llama's
+blocks, compiled and not, and say what the network costs them."""
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,38 +24,71 @@ WORKLOAD = """\
     strategy: STRATEGY
     gradient_dtype: GRADIENTS
     accumulation: MICRO
-    model: {layers: 8, hidden: 1024, heads: 16, seq_len: 512}
+    compile: COMPILE
+    model: MODEL
     batch_per_rank: 4
     steps: 24
     warm_up_steps: 4
     block_steps: 6
-    learning_rate: 0.001
+    learning_rate: 0.0003
 """
-WAYS = [
-    (strategy, gradients, micro)
-    for strategy in ("ddp", "fsdp")
-    for gradients in ("float32", "bfloat16")
-    for micro in (2, 4)
-]
+MODELS = {
+    "gpt": "{layers: 8, hidden: 1024, heads: 16, seq_len: 512}",
+    "llama": "{kind: llama, layers: 8, hidden: 1024, heads: 16, kv_heads: 4, ffn_hidden: 2752, "
+    "seq_len: 512}",
+}
 TOLERANCE = {"float32": 1e-4, "bfloat16": 2e-3}
 """Seen: below 1e-6, and 1e-4 with rounded gradients."""
+Trained = dict[tuple[str, str], dict[str, Any]]
 
 
-def name_of(strategy: str, gradients: str, micro: int) -> str:
-    return f"{strategy}-{gradients}-{micro}"
+@dataclass(frozen=True)
+class Way:
+    """One way to train: one GPU takes four micro-batches a step, two GPUs two each."""
+
+    strategy: str = "ddp"
+    model: str = "gpt"
+    gradients: str = "float32"
+    micro: int = 2
+    is_compiled: bool = False
+
+    @property
+    def name(self) -> str:
+        compiled = "-compiled" if self.is_compiled else ""
+        return f"{self.model}-{self.strategy}-{self.gradients}-{self.micro}{compiled}"
+
+    @property
+    def alone(self) -> "Way":
+        """The same global batch on one GPU, with nothing that two could do otherwise."""
+        return replace(self, strategy="ddp", gradients="float32", micro=4)
+
+    @property
+    def workload(self) -> str:
+        return (
+            WORKLOAD.replace("NAME", self.name)
+            .replace("STRATEGY", self.strategy)
+            .replace("GRADIENTS", self.gradients)
+            .replace("MICRO", str(self.micro))
+            .replace("COMPILE", str(self.is_compiled).lower())
+            .replace("MODEL", MODELS[self.model])
+        )
+
+
+TOGETHER = [
+    *(Way(s, gradients=g) for s in ("ddp", "fsdp") for g in ("float32", "bfloat16")),
+    Way("hsdp"),
+    *(Way(s, model="llama") for s in ("ddp", "fsdp", "hsdp")),
+    *(Way(s, model="llama", is_compiled=True) for s in ("ddp", "fsdp")),
+]
+"""HSDP on one node of two GPUs has one replica; several need four GPUs."""
+WAYS = list(dict.fromkeys([*TOGETHER, *(way.alone for way in TOGETHER), Way("fsdp", micro=4)]))
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], dict[str, Any]]:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """By workload and shape: the record, its loss of each step among it."""
     folder = tmp_path_factory.mktemp("training")
-    workloads = "".join(
-        WORKLOAD.replace("NAME", name_of(*way))
-        .replace("STRATEGY", way[0])
-        .replace("GRADIENTS", way[1])
-        .replace("MICRO", str(way[2]))
-        for way in WAYS
-    )
+    workloads = "".join(way.workload for way in WAYS)
     (folder / "e.yaml").write_text(EXPERIMENT.replace("WORKLOADS\n", workloads))
     ran = run_command("run", "e.yaml", folder=folder, timeout_s=800)
     assert ran.returncode == 0, ran.stderr
@@ -66,37 +100,39 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], d
     }
 
 
-@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
-@pytest.mark.parametrize("gradients", ["float32", "bfloat16"])
-def test_two_gpus_train_as_one_on_the_same_global_batch(
-    trained: dict[tuple[str, str], dict[str, Any]], strategy: str, gradients: str
-) -> None:
-    """One GPU takes four micro-batches a step, two GPUs two each."""
-    alone = trained[name_of("ddp", "float32", 4), "1x1"]["losses"]
-    together = trained[name_of(strategy, gradients, 2), "1x2"]["losses"]
+@pytest.mark.parametrize("way", TOGETHER, ids=lambda way: way.name)
+def test_two_gpus_train_as_one_on_the_same_global_batch(trained: Trained, way: Way) -> None:
+    alone = trained[way.alone.name, "1x1"]["losses"]
+    together = trained[way.name, "1x2"]["losses"]
     assert len(alone) == len(together) == 24
-    assert together == pytest.approx(alone, abs=TOLERANCE[gradients])
+    assert together == pytest.approx(alone, abs=TOLERANCE[way.gradients])
     assert alone[-5:].mean() < alone[0] - 0.5
 
 
-@pytest.mark.parametrize(("strategy", "gradients", "micro"), WAYS)
-def test_the_network_cost_is_measured(
-    trained: dict[tuple[str, str], dict[str, Any]], strategy: str, gradients: str, micro: int
-) -> None:
-    metrics = trained[name_of(strategy, gradients, micro), "1x2"]["metrics"]
+def test_a_compiled_model_trains_as_it_does_uncompiled(trained: Trained) -> None:
+    plain, compiled = (
+        trained[Way(model="llama", micro=4, is_compiled=is_compiled).name, "1x1"]
+        for is_compiled in (False, True)
+    )
+    assert compiled["losses"] == pytest.approx(plain["losses"], abs=1e-3)
+    assert compiled["metrics"]["compile_s"] > 0
+    assert "compile_s" not in plain["metrics"]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+def test_the_network_cost_is_measured(trained: Trained, way: Way) -> None:
+    metrics = trained[way.name, "1x2"]["metrics"]
     assert metrics["step_without_communication_s"] > 0
     assert -0.05 < metrics["network_share_ratio"] < 0.6
 
 
 @pytest.mark.parametrize("micro", [2, 4])
-def test_fsdp_keeps_half_of_the_state(
-    trained: dict[tuple[str, str], dict[str, Any]], micro: int
-) -> None:
+def test_fsdp_keeps_half_of_the_state(trained: Trained, micro: int) -> None:
     """Of 101 million parameters 1.6 GB of state; activations are the same. The trials follow each
     other in one launch: nothing of the one before may be left."""
     state_bytes = 16 * 8 * 12 * 1024**2
     ddp, fsdp = (
-        trained[name_of(strategy, "float32", micro), "1x2"]["metrics"]["peak_memory_bytes"]
+        trained[Way(strategy, micro=micro).name, "1x2"]["metrics"]["peak_memory_bytes"]
         for strategy in ("ddp", "fsdp")
     )
     assert ddp - fsdp > 0.2 * state_bytes
