@@ -24,7 +24,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,7 @@ def _asked() -> argparse.Namespace:
 def _task(asked: argparse.Namespace, is_gpu: bool) -> TrainTask:  # noqa: FBT001
     shape, batch = (FULL if is_gpu and not asked.toy else TOY)[asked.model]
     if asked.layers:
-        shape = type(shape)(**{**_fields(shape), "layers": asked.layers})
+        shape = replace(shape, layers=asked.layers)
     return TrainTask(
         strategy=asked.strategy,
         model=shape,
@@ -164,10 +164,6 @@ def _task(asked: argparse.Namespace, is_gpu: bool) -> TrainTask:  # noqa: FBT001
         text=StandardLibraryText(),
         compile=asked.compile,
     )
-
-
-def _fields(shape: ModelShape) -> dict[str, Any]:
-    return {name: getattr(shape, name) for name in shape.__slots__}
 
 
 def _arms(

@@ -18,7 +18,6 @@ class StrategyFacts:
     """What other rooms ask of a strategy."""
 
     shares: Literal["nothing", "over all ranks", "inside groups"]
-    in_words: str
 
     @property
     def is_sharded(self) -> bool:
@@ -27,11 +26,9 @@ class StrategyFacts:
 
 
 STRATEGIES: dict[Strategy, StrategyFacts] = {
-    "ddp": StrategyFacts(shares="nothing", in_words="every rank has the whole model"),
-    "fsdp": StrategyFacts(shares="over all ranks", in_words="sharded over all ranks"),
-    "hsdp": StrategyFacts(
-        shares="inside groups", in_words="sharded inside groups of ranks, a replica each"
-    ),
+    "ddp": StrategyFacts(shares="nothing"),
+    "fsdp": StrategyFacts(shares="over all ranks"),
+    "hsdp": StrategyFacts(shares="inside groups"),
 }
 
 

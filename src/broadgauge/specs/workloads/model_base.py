@@ -48,21 +48,12 @@ class ModelBase(Spec):
         return self.shape_of_layers is not None and self.layers < self.shape_of_layers
 
     @property
-    def in_words(self) -> str:
-        """`llama-3.1-8b, 8 of its 32 layers`, or `4 layers, 256 wide`."""
-        if self.shape_of is None:
-            return f"{self.layers} layers, {self.shape.hidden} wide"
-        of_layers = self.shape_of_layers
-        if of_layers is None or of_layers == self.layers:
-            return self.shape_of
-        return f"{self.shape_of}, {self.layers} of its {of_layers} layers"
-
-    @property
     def named_in_words(self) -> str | None:
         """`llama3-8b, 8 of its 32 layers, 2.80B parameters`; None: it was given by numbers."""
         if self.shape_of is None:
             return None
-        return f"{self.in_words}, {show_parameters(self.parameters)} parameters"
+        layers = f"{self.layers} of its {self.shape_of_layers} layers, " if self.is_twin else ""
+        return f"{self.shape_of}, {layers}{show_parameters(self.parameters)} parameters"
 
     @model_validator(mode="after")
     def _is_looked_up(self, info: ValidationInfo) -> Self:
