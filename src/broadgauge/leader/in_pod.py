@@ -21,7 +21,7 @@ from pathlib import Path
 from broadgauge.leader.kept_events import next_file
 from broadgauge.leader.log_tools import LogTools
 from broadgauge.leader.main import Leader, LeaderStart
-from broadgauge.messages.leader import Stop
+from broadgauge.messages.leader import TOLD_TO_END, Stop
 from broadgauge.messages.own_archive import version_of, zip_file
 from broadgauge.messages.pod_log import say
 from broadgauge.messages.pod_start import (
@@ -103,7 +103,7 @@ class PodLeader(Leader):
     def _end(self, tools: LogTools) -> None:
         """Of the pod, as the cluster wants it."""
         self.exit_code = 128 + signal.SIGTERM
-        tools.give_up("its pod was told to end (SIGTERM)")
+        tools.give_up(TOLD_TO_END)
         self._obey(Stop())
 
     async def _meet(self, tools: LogTools) -> None:

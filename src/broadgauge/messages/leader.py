@@ -221,5 +221,8 @@ class LeaderGivesUp:
     message: str
 
 
+TOLD_TO_END = "its pod was told to end (SIGTERM)"
+"""What a leader gives up with whose pod is ended: whoever ends it says why somewhere else."""
+
 LeaderEvent = LeaderHello | Spooled | LeaderAlive | LeaderGivesUp
 LEADER_EVENT: Decoder[LeaderEvent] = Decoder(LeaderEvent)

@@ -103,6 +103,8 @@ class LogLink:
     generation: int
     """Of the jobs that it was given last, as far as the tool knows: a hello at the beginning of a
     log may be of a time before it had them."""
+    in_full: Callable[[str], str] = str
+    """The leader's last words, with what others say of its end where it can't know that."""
     hello: LeaderHello | None = None
     last_words: str | None = None
     _reader: FrameReader = field(default_factory=FrameReader)
@@ -214,9 +216,10 @@ class LogLink:
         if isinstance(event, LeaderHello):
             self._take_hello(event)
         elif isinstance(event, LeaderGivesUp):
+            words = self.in_full(event.message)
             if not self._num_missing:  # else these are no last words: see `_end`
-                self.last_words = event.message
-            self._lose(event.message)
+                self.last_words = words
+            self._lose(words)
         elif isinstance(event, Spooled):
             self._take_spooled(event)
 

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from broadgauge.manifests.names import JOB
 from broadgauge.manifests.run_container import LEADER
-from broadgauge.messages.leader import LeaderOrder
+from broadgauge.messages.leader import TOLD_TO_END, LeaderOrder
 from broadgauge.messages.waiting_limits import waiting_limit_s
 from broadgauge.platforms.kubernetes.admission import Admission, Held
 from broadgauge.platforms.kubernetes.api import Api
@@ -80,12 +81,15 @@ class RunningJob:
 
     def pods(self) -> dict[int, PodState]:
         """Of this job, by the number of their node. Raises PlatformError."""
+        return by_number(self._own_pods(), self.place.num_pods)
+
+    def _own_pods(self) -> list[PodState]:
+        """With those that others have taken the place of. Raises PlatformError."""
         try:
             seen = self.watch.pods()
         except ApiError as error:
             raise refusal(error, "watching the pods", UncollectedError) from error
-        own = [pod for pod in seen if is_pod_of(self.place, pod)]
-        return by_number(own, self.place.num_pods)
+        return [pod for pod in seen if is_pod_of(self.place, pod)]
 
     def is_created(self, objects: Iterable[JsonMap], num_pods: int) -> None:
         """These are there, the job among them: its uid tells its pods from others'."""
@@ -103,14 +107,30 @@ class RunningJob:
 
     def why_ended(self, number: int) -> str | None:
         """What is said of a pod whose agent is lost; None: it seems to run, or nobody knows."""
+        ended = self._ended(lambda: self.pods().get(number))
+        return None if ended is None else ended.state_words
+
+    def _in_full(self, first: PodState, words: str) -> str:
+        """A leader that is told to end does not know why: its kubelet says so a moment later."""
+        if words != TOLD_TO_END:
+            return words
+        ended = self._ended(lambda: self._pod_of(first.uid))
+        return words if ended is None else f"{words}: {ended.words}"
+
+    def _pod_of(self, uid: str) -> PodState | None:
+        """That one, not another that was made in its place. Raises PlatformError."""
+        return next((pod for pod in self._own_pods() if pod.uid == uid), None)
+
+    def _ended(self, look: Callable[[], PodState | None]) -> PodState | None:
+        """The pod once it has ended; None: it seems to run, or nobody knows."""
         deadline_s = time.monotonic() + TOLD_LIMIT_S
         while time.monotonic() < deadline_s:
             try:
-                pod = self.pods().get(number)
+                pod = look()
             except PlatformError:
                 return None
             if pod is not None and pod.has_ended:
-                return pod.state_words
+                return pod
             self.watch.wait(LOOK_EVERY_S)
         return None
 
@@ -179,6 +199,7 @@ class RunningJob:
             hear_line=self._lines.keep,
             begins=self._lines.begins,
             why_ended=self._why_deaf,
+            in_full=partial(self._in_full, first),
             last=after,
             generation=self.place.generation,
         )
