@@ -12,7 +12,10 @@ from torch.distributed.fsdp import fully_shard  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 
+from broadgauge.messages.adapters import Adapters, trained_parameters  # noqa: E402
+from broadgauge.probes.training.adapters import adapt  # noqa: E402
 from broadgauge.probes.training.building import model_of  # noqa: E402
+from broadgauge.specs.workloads.lora import Lora  # noqa: E402
 from broadgauge.specs.workloads.model_messages import (  # noqa: E402
     ddp_buckets,
     fsdp_units,
@@ -78,9 +81,11 @@ def one_of_two():
     dist.destroy_process_group()
 
 
-def built(spec: TrainedModel) -> torch.nn.Module:
+def built(spec: TrainedModel, adapters: Adapters | None = None) -> torch.nn.Module:
     """Its weights all alike: only sizes matter."""
     model = model_of(spec.shape)
+    if adapters is not None:
+        adapt(model, adapters, torch.float32)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.fill_(0.01)
@@ -96,8 +101,14 @@ def train_two_steps(model: torch.nn.Module, shape: TrainedModel) -> None:
 @pytest.mark.parametrize("cap_bytes", [None, 2**16, 2**20, 25 * 2**20])
 @pytest.mark.parametrize("shape", [SMALL, LARGE, LLAMA, LARGE_LLAMA, FURTHER])
 def test_buckets_are_those_that_ddp_makes(alone, shape, cap_bytes):
+    sizes = buckets_of(built(shape), shape, cap_bytes)
+    assert ddp_buckets(gradient_elements(shape), cap_bytes) == sizes
+
+
+def buckets_of(plain: torch.nn.Module, shape: TrainedModel, cap_bytes: int | None) -> list[int]:
+    """Elements of each bucket, as DDP sent them in its second step."""
     cap_mb = None if cap_bytes is None else cap_bytes / 2**20
-    model = DistributedDataParallel(built(shape), bucket_cap_mb=cap_mb)
+    model = DistributedDataParallel(plain, bucket_cap_mb=cap_mb)
     sizes: list[int] = []
 
     def note(state: None, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
@@ -110,13 +121,27 @@ def test_buckets_are_those_that_ddp_makes(alone, shape, cap_bytes):
 
     model.register_comm_hook(None, note)
     train_two_steps(model, shape)
-    assert ddp_buckets(gradient_elements(shape), cap_bytes) == sizes
+    return sizes
 
 
-@pytest.mark.parametrize("shape", [SMALL, LLAMA, FURTHER])
-def test_units_are_those_that_fsdp_gathers(one_of_two, shape):
+@pytest.mark.parametrize("lora", [Lora(rank=2), Lora(rank=1, targets=("down", "projection"))])
+@pytest.mark.parametrize("shape", [SMALL, LLAMA])
+def test_buckets_of_adapters_are_those_that_ddp_makes(alone, shape, lora):
+    """All of a training that freezes the rest."""
+    adapters = lora.adapters(shape.shape)
+    sizes = buckets_of(built(shape, adapters), shape, cap_bytes=400)
+    assert len(sizes) > shape.layers
+    assert ddp_buckets(gradient_elements(shape, adapters), 400) == sizes
+    assert sum(sizes) == trained_parameters(shape.shape, adapters)
+
+
+@pytest.mark.parametrize(
+    ("shape", "lora"), [(SMALL, None), (LLAMA, None), (FURTHER, None), (LLAMA, Lora(rank=2))]
+)
+def test_units_are_those_that_fsdp_gathers(one_of_two, shape, lora):
     """The other rank is not there: what it would send is left as it is."""
-    model = built(shape)
+    adapters = None if lora is None else lora.adapters(shape.shape)
+    model = built(shape, adapters)
     mesh = init_device_mesh("cpu", (2,))
     gathered: list[int] = []
 
@@ -132,7 +157,7 @@ def test_units_are_those_that_fsdp_gathers(one_of_two, shape):
     for unit in (fully_shard(model, mesh=mesh), *model.layers):
         unit.set_custom_all_gather(Noting())
     train_two_steps(model, shape)
-    assert set(gathered) == set(fsdp_units(shape))
+    assert set(gathered) == set(fsdp_units(shape, adapters))
 
 
 @given(MODELS, st.none() | st.integers(1, 2**26))

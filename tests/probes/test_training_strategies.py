@@ -12,6 +12,7 @@ import pytest
 from broadgauge.engine.kinds.training import step_collectives
 from broadgauge.messages.rank import RankGroup, StepsBlock, TrainSummary
 from broadgauge.messages.vocabulary import StepMode
+from broadgauge.specs.workloads.lora import Lora
 from broadgauge.specs.workloads.workload import GptModel, LlamaModel
 
 from .harness import Ranks
@@ -20,6 +21,7 @@ from .training_launch import PLANTED, TINY, WORKLOAD, Launch
 pytestmark = [pytest.mark.measuring, pytest.mark.slow]
 STEPS = {"steps": 48, "warm_up_steps": 2, "block_steps": 24}
 """50 with the warm-up."""
+FEWER_STEPS = {"steps": 20, "warm_up_steps": 2, "block_steps": 10}
 LLAMA = LlamaModel(
     kind="llama", layers=2, hidden=32, heads=4, kv_heads=2, ffn_hidden=64, seq_len=16
 )
@@ -108,6 +110,49 @@ def test_a_llama_trains_on_four_ranks_as_in_one_process(way, four, llama_alone):
     checksums = [rank.last(TrainSummary).parameter_checksum for rank in four.said]
     assert checksums == [checksums[0]] * 4
     assert checksums[0] == pytest.approx(checksum, abs=0.05)
+
+
+ADAPTED = {"lora": Lora(rank=4), "learning_rate": 3e-3}
+KEEPING_LESS = {
+    "activation_checkpointing": "full",
+    "cpu_offload": True,
+    "batch_per_rank": 1,
+    "accumulation": 2,
+    "reduce_each_micro_batch": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "way"),
+    [
+        pytest.param(ADAPTED, {"strategy": "ddp"}, marks=pytest.mark.thorough),
+        (ADAPTED, {"strategy": "fsdp", "activation_checkpointing": "selective"}),
+        (ADAPTED, {"strategy": "ddp", "batch_per_rank": 1, "accumulation": 2}),
+        pytest.param(ADAPTED, HSDP | {"cpu_offload": True}, marks=pytest.mark.thorough),
+        ({}, HSDP | KEEPING_LESS),
+        pytest.param({}, {"strategy": "fsdp"} | KEEPING_LESS, marks=pytest.mark.thorough),
+        ({}, {"strategy": "fsdp", "cpu_offload": True, "attention": "eager"}),
+        pytest.param(
+            {}, {"strategy": "ddp", "activation_checkpointing": "full"}, marks=pytest.mark.thorough
+        ),
+    ],
+)
+def test_what_is_trained_and_kept_makes_no_difference_to_the_losses(changes, way, one, four):
+    """Of four ranks beside one process that keeps all; blocks without communication among them."""
+    plain = one.train(**FEWER_STEPS, model=LLAMA, batch_per_rank=8, **changes)
+    checksum = one.said[0].last(TrainSummary).parameter_checksum
+    trial = four.train(**(FEWER_STEPS | {"model": LLAMA, "batch_per_rank": 2} | changes | way))
+    assert trial.error is None
+    assert len(trial.series["loss"]) == 20
+    assert trial.series["loss"] == pytest.approx(plain.series["loss"], abs=1e-4)
+    summaries = [rank.last(TrainSummary) for rank in four.said]
+    checksums = [summary.parameter_checksum for summary in summaries]
+    assert checksums == [checksums[0]] * 4
+    assert checksums[0] == pytest.approx(checksum, abs=0.05)
+    frozen = {summary.is_frozen_unchanged for summary in summaries}
+    assert frozen == {True if "lora" in changes else None}
+    sent = counted(nodes=4, **({"model": LLAMA} | changes | way))
+    assert messages(four) == {key: size for key, size in sent.items() if size}
 
 
 def test_characters_are_tokens_where_the_vocabulary_is_small(one):

@@ -26,6 +26,7 @@ UNITLESS = {
     "at_least": "a bound, in the unit of the hypothesis' metric",
     "at_most": "as at_least",
     "factor": "of a series of sizes: a pure number",
+    "alpha": "of LoRA, the field's own word: over the rank, a pure number",
     "learning_rate": "the field's own word; per step, no unit",
     "parameter_checksum": "a sum of weights",
     "value": "Estimate: the unit is the metric's, which the mapping that holds it names",

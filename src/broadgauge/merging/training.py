@@ -64,7 +64,7 @@ def merge_training(
     _put_traffic(found, case, used, (step_s, len(on_s)), summaries)
     put_nodes(found, case, used)
     found.data = summaries[0].data if summaries else None
-    found.error = _apart(ranks)
+    found.error = _apart(ranks) or _thawed(ranks)
     return found
 
 
@@ -214,5 +214,19 @@ def _apart(ranks: Sequence[RankBlocks]) -> TrialError | None:
                 f"{checksum:.9g} and {first:.9g}",
                 phase=Phase.MEASURE,
                 rank=rank,
+            )
+    return None
+
+
+def _thawed(ranks: Sequence[RankBlocks]) -> TrialError | None:
+    """Have frozen weights changed on any rank?"""
+    for rank in ranks:
+        said = rank.last(TrainSummary)
+        if said is not None and said.is_frozen_unchanged is False:
+            return TrialError(
+                kind=ErrorKind.WRONG_RESULT,
+                message=f"rank {rank.rank} ended with other frozen weights than it began with",
+                phase=Phase.MEASURE,
+                rank=rank.rank,
             )
     return None

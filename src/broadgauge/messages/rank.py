@@ -161,6 +161,7 @@ class TrainSummary:
     kind: Literal["train_summary"] = "train_summary"
     trial_id: str
     parameters: int
+    """Frozen ones, and adapters, too."""
     tokens_per_step: int
     """Of this rank."""
     sequences_per_step: int
@@ -175,6 +176,8 @@ class TrainSummary:
     parameter_checksum: float | None
     """None: not finite. Sum of all parameters after the communicating steps, sharded ones gathered:
     equal on all ranks."""
+    is_frozen_unchanged: bool | None = None
+    """Has this rank the frozen weights that it began with, bit by bit? None: it has none."""
     compile_s: float | None = None
     """What torch.compile took, in no measured step; None: nothing was compiled."""
 

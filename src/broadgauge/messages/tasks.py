@@ -8,8 +8,11 @@ working folder.
 from dataclasses import dataclass
 from typing import Literal
 
+from broadgauge.messages.adapters import Adapters
 from broadgauge.messages.model_shape import ModelShape
 from broadgauge.messages.vocabulary import (
+    ActivationCheckpointing,
+    AttentionName,
     Backend,
     CollectiveOp,
     Comma,
@@ -116,6 +119,13 @@ class TrainTask:
     shard_ranks: int | None = None
     """Of HSDP's groups; None: those of a node."""
     compile: bool = False
+    adapters: Adapters | None = None
+    """None: all weights are trained."""
+    attention: AttentionName = "sdpa"
+    activation_checkpointing: ActivationCheckpointing = "none"
+    cpu_offload: bool = False
+    reduce_each_micro_batch: bool = False
+    """Sharded gradients are reduced with each micro-batch, not with the last one alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,8 @@ CollectiveOp = Literal[
 ]
 Engine = Literal["torch", "nccl-tests"]
 Strategy = Literal["ddp", "fsdp", "hsdp"]
+ActivationCheckpointing = Literal["none", "selective", "full"]
+AttentionName = Literal["sdpa", "flash", "eager"]
 DataType = Literal["float32", "bfloat16"]
 Comma = Literal["thousands", "decimal"]
 Transport = Literal[

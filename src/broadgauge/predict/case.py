@@ -45,6 +45,8 @@ class ModelShape:
     layer_params: float | None = None
     """Of one layer, where it was counted; None: what the tables leave, shared out over the layers.
     """
+    adapter_params: float | None = None
+    """Of LoRA in one layer, where it was counted and is trained; None: a usual share."""
 
     @property
     def is_mixture(self) -> bool:

@@ -69,9 +69,28 @@ def models(draw: st.DrawFn) -> dict[str, Any]:
 
 def workloads() -> st.SearchStrategy[TrainWorkload]:
     types = st.sampled_from(sorted(DATA_TYPE_BYTES))
-    fields = {
+    strategies = st.sampled_from(sorted(STRATEGIES))
+    return strategies.flatmap(lambda strategy: st.fixed_dictionaries(_fields(strategy, types))).map(
+        TrainWorkload.model_validate
+    )
+
+
+def _fields(strategy: str, types: st.SearchStrategy[str]) -> dict[str, st.SearchStrategy[Any]]:
+    adapters = st.fixed_dictionaries(
+        {
+            "rank": st.sampled_from((1, 16, 64)),
+            "targets": st.sampled_from((None, ("projection", "down"), ("up",))),
+        }
+    )
+    is_sharded = STRATEGIES[strategy].is_sharded
+    return {
         "kind": st.just("train"),
-        "strategy": st.sampled_from(sorted(STRATEGIES)),
+        "strategy": st.just(strategy),
+        "lora": st.none() | adapters,
+        "reduce_each_micro_batch": st.booleans() if is_sharded else st.just(False),
+        "cpu_offload": st.booleans() if is_sharded else st.just(False),
+        "activation_checkpointing": st.sampled_from(("none", "selective", "full")),
+        "attention": st.sampled_from(("sdpa", "flash", "eager")),
         "model": models(),
         "batch_per_rank": st.integers(1, 4),
         "accumulation": st.sampled_from((1, 2, 3)),
@@ -80,7 +99,6 @@ def workloads() -> st.SearchStrategy[TrainWorkload]:
         "gradient_dtype": types,
         "compile": st.booleans(),
     }
-    return st.fixed_dictionaries(fields).map(TrainWorkload.model_validate)
 
 
 NODES, RANKS = st.sampled_from((1, 2, 4)), st.integers(1, 4)
@@ -166,15 +184,20 @@ def test_groups_are_the_trainers(workload: TrainWorkload, nodes: int, ranks_per_
 def test_a_rank_holds_the_trainers_states(
     workload: TrainWorkload, nodes: int, ranks_per_node: int
 ) -> None:
-    """And beside them, where they are sharded, at least the units that are whole for a while."""
+    """And beside them, where they are sharded, at least the units that are whole for a while. What
+    is frozen is held in the arithmetic's type; what is offloaded, not on the GPU."""
     assume(why_unknown(workload, nodes, ranks_per_node) is None)
     shards = split(workload, nodes, ranks_per_node).shards
     use = memory_use(asked_of(workload, nodes, ranks_per_node))
-    of_model = workload.model.parameters * STATE_BYTES / shards
-    assert use.states_bytes == pytest.approx(of_model, rel=1e-9)
+    frozen, trained = 0, workload.trained_parameters
+    if workload.lora is not None:
+        frozen = workload.model.parameters * DATA_TYPE_BYTES[workload.dtype]
+    of_model = (frozen + trained * STATE_BYTES) / shards
+    is_away = workload.cpu_offload
+    assert use.states_bytes == pytest.approx(0.0 if is_away else of_model, rel=1e-9)
     if STRATEGIES[workload.strategy].is_sharded:
-        block, *_, rest = fsdp_units(workload.model)
-        whole = block + rest if workload.reshard_after_forward else workload.model.parameters
+        block, *_, rest = units = fsdp_units(workload.model, workload.adapters)
+        whole = block + rest if workload.reshard_after_forward else sum(units)
         assert use.buffers_bytes >= whole * DATA_TYPE_BYTES[workload.dtype]
 
 

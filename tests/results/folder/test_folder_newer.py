@@ -34,7 +34,7 @@ from broadgauge.specs.workloads.workload import CollectivesWorkload, CommandWork
 
 MODEL = {"layers": 1, "hidden": 32, "heads": 2, "seq_len": 16}
 WORKLOADS = (
-    TrainWorkload.model_validate({"kind": "train", "name": "plain", "model": MODEL}),
+    TrainWorkload.model_validate({"kind": "train", "name": "plain", "model": MODEL, "lora": {}}),
     TrainWorkload.model_validate({"kind": "train", "name": "lines", "data": {"jsonl": "a.jsonl"}}),
     TrainWorkload.model_validate({"kind": "train", "name": "hub", "data": {"dataset": "a/b"}}),
     CollectivesWorkload.model_validate({"kind": "collectives", "name": "sweep"}),

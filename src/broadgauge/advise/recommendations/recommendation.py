@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from broadgauge.predict.answering.labels import OF_PLACE, tell_apart, worded
+from broadgauge.predict.answering.labels import tell_apart, told_beside_place
 from broadgauge.predict.case import TrainingCase
 from broadgauge.predict.prediction import Prediction
 from broadgauge.specs.units import show_ratio, show_time
@@ -67,9 +67,10 @@ def told_of(predictions: Sequence[Prediction]) -> Told:
     """Of each of these."""
     cases = [each.case for each in predictions]
     _, labels = tell_apart(cases, range(len(cases)))
+    told = told_beside_place(cases, labels)
     found = {
-        case: "".join(f", {worded(t, v)}" for t, v in label.items() if t not in OF_PLACE)
-        for case, label in zip(cases, labels, strict=True)
+        case: "".join(f", {each}" for each in words)
+        for case, words in zip(cases, told, strict=True)
     }
     strategies = {case.strategy for case in cases}
     return lambda case: (f", {case.strategy}" if len(strategies) > 1 else "") + found[case]

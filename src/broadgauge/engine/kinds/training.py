@@ -29,7 +29,7 @@ class TrainingInEngine(KindInEngine):
         """Steps with communication on and off; what computing hides of it is not taken off."""
         train = self.train
         tokens = train.batch_per_rank * train.accumulation * train.model.seq_len
-        compute_s = tokens * train.model.flops_per_token / _FLOPS[case.device]
+        compute_s = tokens * train.flops_per_token / _FLOPS[case.device]
         compute_s += _LATENCY_PER_STEP_S * train.accumulation
         communicating_s = compute_s
         if self.why_not_run(case) is None:
@@ -71,14 +71,16 @@ def step_collectives(
 ) -> tuple[StepCollective, ...]:
     """What does a step give to each collective of each group of ranks, all of a kind as one?
 
-    Sizes are S of nccl-tests, padding left out. A gradient is reduced once a step. Sharded blocks
-    are gathered for their forward pass and, where they were freed, for their backward pass, in each
-    micro-batch; what is in no block is gathered once. Each replica's gradients are scattered first,
-    and then a rank's share is summed over the replicas. Source: torch 2.11 fully_shard;
-    tests/probes/test_training_strategies.py holds what real ranks sent.
+    Sizes are S of nccl-tests, padding left out. The gradient of what is trained is reduced once a
+    step, or with each micro-batch. Sharded blocks, frozen or not, are gathered for their forward
+    pass and, where they were freed, for their backward pass, in each micro-batch; what is in no
+    block is gathered once. Each replica's gradients are scattered first, and then a rank's share is
+    summed over the replicas. Source: torch 2.11 fully_shard, and what real ranks sent in
+    tests/probes/test_training_strategies.py.
     """
     ranks = split(train, nodes, ranks_per_node)
-    gradients = train.model.parameters * DATA_TYPE_BYTES[train.gradient_dtype]
+    reductions = train.accumulation if train.reduce_each_micro_batch else 1
+    gradients = reductions * train.trained_parameters * DATA_TYPE_BYTES[train.gradient_dtype]
     found = []
     if ranks.shards > 1:
         inside = ranks.shard_group
@@ -91,9 +93,10 @@ def step_collectives(
 
 
 def _gathered_bytes(train: TrainWorkload) -> int:
-    *blocks, rest = fsdp_units(train.model)
-    passes = train.accumulation if train.reshard_after_forward else 1
-    gathers = 2 * passes if train.reshard_after_forward else 1
+    *blocks, rest = fsdp_units(train.model, train.adapters)
+    is_freed = train.reshard_after_forward or train.reduce_each_micro_batch
+    passes = train.accumulation if is_freed else 1
+    gathers = (2 if train.reshard_after_forward else 1) * passes
     return (gathers * sum(blocks) + passes * rest) * DATA_TYPE_BYTES[train.dtype]
 
 

@@ -80,6 +80,7 @@ def wider(model: ModelShape, factor: float) -> ModelShape:
         ffn_hidden=None if model.ffn_hidden is None else round(model.ffn_hidden * scale),
         params=scaled(model.params),
         layer_params=None,
+        adapter_params=None,
         active_params=scaled(model.active_params),
     )
 

@@ -85,8 +85,38 @@ _SPEAKING = frozenset(
     {"name", "network", "model", "GPU", "strategy", "precision", "sequence", "framework"}
 )
 """Properties whose values need no title."""
-OF_PLACE = frozenset({"network", "nodes", "GPUs a node", "GPU", "model", "strategy", "name"})
+_OF_PLACE = frozenset({"network", "nodes", "GPUs a node", "GPU", "model", "strategy", "name"})
 """What of a label a sentence about a cluster says anyway."""
+
+
+def told_beside_place(
+    cases: Sequence[TrainingCase], labels: Sequence[Mapping[str, str]]
+) -> list[tuple[str, ...]]:
+    """What tells each case from the others in a sentence that says its model, strategy and cluster.
+    Its name, too, where all that is another one's as well: workloads may differ in much."""
+    told = [
+        tuple(worded(title, value) for title, value in label.items() if title not in _OF_PLACE)
+        for label in labels
+    ]
+    names: dict[object, set[str]] = {}
+    keys = [
+        (
+            case.model.name,
+            case.strategy,
+            case.gpu,
+            case.gpus_per_node,
+            case.nodes,
+            case.fabric,
+            words,
+        )
+        for case, words in zip(cases, told, strict=True)
+    ]
+    for case, key in zip(cases, keys, strict=True):
+        names.setdefault(key, set()).add(case.name)
+    return [
+        (case.name, *words) if len(names[key]) > 1 else words
+        for case, key, words in zip(cases, keys, told, strict=True)
+    ]
 
 
 def _is_of_name(name: str, cases: Sequence[TrainingCase]) -> bool:

@@ -42,7 +42,7 @@ def training_case(
     ranks = nodes * ranks_per_node
     return TrainingCase(
         name=name or workload.name,
-        model=model_shape(workload.model),
+        model=_trained_shape(workload),
         gpu=gpu,
         nodes=nodes,
         gpus_per_node=ranks_per_node,
@@ -56,8 +56,12 @@ def training_case(
         gradient_bytes=float(DATA_TYPE_BYTES[workload.gradient_dtype]),
         framework=REFERENCE_FRAMEWORK,
         compiled=workload.compile,
+        recompute=workload.activation_checkpointing,
+        flash_attention=workload.attention != "eager",
+        lora=workload.lora is not None,
+        cpu_offload=workload.cpu_offload,
         reshard_after_forward=workload.reshard_after_forward,
-        sync_every_micro_batch=False,  # gradients are reduced with the last one only, FSDP's too
+        sync_every_micro_batch=workload.reduce_each_micro_batch,
         bucket_bytes=None
         if workload.bucket_cap_bytes is None
         else float(workload.bucket_cap_bytes),
@@ -77,6 +81,15 @@ def why_unknown(workload: TrainWorkload, nodes: int, ranks_per_node: int) -> str
         f"`shard_ranks: {shards}` of `{workload.name}` on {nodes}x{ranks_per_node}: of HSDP "
         "predictions know groups of a whole node only"
     )
+
+
+def _trained_shape(workload: TrainWorkload) -> ModelShape:
+    """With its adapters, counted."""
+    plain = model_shape(workload.model)
+    if workload.lora is None:
+        return plain
+    layers = workload.model.shape.layers
+    return replace(plain, adapter_params=workload.trained_parameters / layers)
 
 
 def model_shape(model: TrainedModel) -> ModelShape:

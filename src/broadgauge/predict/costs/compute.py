@@ -21,7 +21,6 @@ from broadgauge.predict.costs.pieces import ComputeCosts
 from broadgauge.predict.facts.arrays import Times
 from broadgauge.predict.facts.columns import Columns
 from broadgauge.predict.facts.knowledge import Knowledge
-from broadgauge.predict.facts.shapes import ADAPTER_RATIO
 
 KERNELS = {"fused": 14.0, "eager": 24.0, "modular": 50.0, "compiled": 10.0}
 """Of a layer's forward pass beside its matrix products and attention, by style."""
@@ -242,7 +241,7 @@ def _optimizer_s(columns: Columns, knowledge: Knowledge, rates: Rates) -> Times:
     sharded = rest / group_of("shard", columns).ranks
     sharded = sharded + spread / group_of("expert shard", columns).ranks
     local = np.where(columns.is_optimizer_sharded, sharded, rest + spread)
-    local = np.where(columns.is_lora, ADAPTER_RATIO * local, local)
+    local = np.where(columns.is_lora, shapes.adapter_ratio * local, local)
     on_gpu_s = knowledge.by_style("optimizer_bytes", columns) * local / rates.memory_rate
     on_host_s = local * (HOST_ADAM_S * columns.gpus_per_node + 4.0 / columns.pcie_rate)
     return np.where(columns.is_offloaded, on_host_s, on_gpu_s)

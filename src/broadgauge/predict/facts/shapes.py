@@ -52,6 +52,14 @@ class Shapes:
     outside_params: Times
     """What is in no layer: those tables and, where layers were counted, learned positions and the
     last norm, too."""
+    adapter_params: Times
+    """LoRA's, of one layer; not a number where nobody has counted them."""
+
+    @property
+    def adapter_ratio(self) -> Times:
+        """LoRA's parameters over the model's."""
+        counted = self.layers * self.adapter_params / self.params
+        return np.where(np.isnan(counted), ADAPTER_RATIO, counted)
 
     @property
     def expert_params(self) -> Times:
@@ -70,11 +78,12 @@ def infer_shapes(models: Sequence[ModelShape]) -> Shapes:
     table = np.array(list(map(attrgetter(*names), models)), dtype=np.float64)
     layers, hidden, vocabulary, params, active, experts = table.reshape(-1, len(names)).T
     sizes = ("heads", "kv_heads", "head_dim", "ffn_hidden", "gated_mlp", "tied_embeddings")
-    optional = (*sizes, "layer_params")
+    optional = (*sizes, "layer_params", "adapter_params")
     known = np.array(list(map(attrgetter(*optional), models)), dtype=np.float64)
-    heads, kv_heads, head_dim, ffn, gated, tied, counted = known.reshape(
+    # None reads as nan
+    heads, kv_heads, head_dim, ffn, gated, tied, counted, adapters = known.reshape(
         -1, len(optional)
-    ).T  # None reads as nan
+    ).T
     heads = np.where(np.isnan(heads), infer_heads(hidden), heads)
     attention_width = np.where(np.isnan(head_dim), hidden, heads * head_dim)
     is_tied = np.where(np.isnan(tied), _looks_tied(layers, hidden, vocabulary, active), tied > 0)
@@ -109,6 +118,7 @@ def infer_shapes(models: Sequence[ModelShape]) -> Shapes:
         active_experts=active_experts,
         embedding_params=embedding,
         outside_params=outside,
+        adapter_params=adapters,
     )
 
 

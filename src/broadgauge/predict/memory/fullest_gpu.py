@@ -115,12 +115,15 @@ def _local_experts(columns: MemoryColumns) -> Array:
 
 
 def _local_adapters(columns: MemoryColumns) -> Array:
-    """Parameters of LoRA's pairs of matrices, a count: rank × (inputs + outputs) of each linear."""
+    """Parameters of LoRA's pairs of matrices: rank × (inputs + outputs) of each linear, where
+    nobody has counted them."""
     base, shapes = columns.base, columns.base.shapes
     matrices = np.where(columns.is_gated, 3.0, 2.0)
     attention = 4.0 * shapes.hidden + 2.0 * shapes.attention_width * (1.0 + columns.kv_ratio)
     mlp = matrices * (shapes.hidden + columns.ffn_hidden)
-    return LORA_RANK * base.stage_layers * (attention + mlp) / base.tensor_parallel
+    counted = shapes.adapter_params
+    each = np.where(np.isnan(counted), LORA_RANK * (attention + mlp), counted)
+    return base.stage_layers * each / base.tensor_parallel
 
 
 def _shard_ranks(columns: MemoryColumns, weights: Array) -> Array:
@@ -199,9 +202,11 @@ def _gathered(columns: MemoryColumns, weights: Array, trained: Array) -> Array:
     stage_layers = base.stage_layers
     edge = np.minimum(weights, shapes.outside_params / base.tensor_parallel)
     layer = (weights - edge) / stage_layers
+    adapters = np.where(base.is_lora, trained / stage_layers, 0.0)
     frozen_bytes = np.where(base.is_quantized, QUANTIZED_BYTES, base.element_bytes)
-    units = 2.0 * layer * frozen_bytes + edge * base.element_bytes
-    whole = np.where(columns.keeps_gathered, weights * frozen_bytes, units)
+    unit = layer * frozen_bytes + adapters * base.element_bytes
+    kept_units = weights * frozen_bytes + adapters * stage_layers * base.element_bytes
+    whole = np.where(columns.keeps_gathered, kept_units, 2.0 * unit + edge * base.element_bytes)
     dequantized = shapes.hidden * columns.ffn_hidden / base.tensor_parallel * base.element_bytes
     whole = whole + np.where(base.is_quantized, dequantized, 0.0)
     unreduced = np.where(base.is_lora, trained / stage_layers, layer)

@@ -124,7 +124,7 @@ def _usual_message_bytes(base: RunCase) -> float:
     model = base.workload.model
     if STRATEGIES[base.workload.strategy].is_sharded:
         return 4.0 * model.shape.block_parameters
-    return min(4.0 * model.parameters, 25 * 2.0**20)
+    return min(4.0 * base.workload.trained_parameters, 25 * 2.0**20)
 
 
 def _by_line(base: RunCase, network: Network, nodes: int) -> Fabric:

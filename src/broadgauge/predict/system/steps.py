@@ -90,6 +90,10 @@ def why_unknown_here(workload: TrainWorkload) -> str | None:
         "a Llama-like model": workload.model.kind != "gpt",
         "`compile: true`": workload.compile,
         "`strategy: hsdp`": workload.strategy == "hsdp",
+        "`lora`": workload.lora is not None,
+        f"`attention: {workload.attention}`": workload.attention != "sdpa",
+        "`activation_checkpointing`": workload.activation_checkpointing != "none",
+        "`cpu_offload`": workload.cpu_offload,
     }
     found = " and ".join(words for words, is_there in unknown.items() if is_there)
     return f"`{workload.name}`: a system file has measured no step with {found}" if found else None
@@ -130,8 +134,10 @@ def fabric_for(
 def usual_message_bytes(workload: TrainWorkload) -> float:
     """Of the collective that moves most: the largest bucket, or a block's unit."""
     if STRATEGIES[workload.strategy].is_sharded:
-        return float(DATA_TYPE_BYTES[workload.dtype] * max(fsdp_units(workload.model)))
-    buckets = ddp_buckets(gradient_elements(workload.model), workload.bucket_cap_bytes)
+        units = fsdp_units(workload.model, workload.adapters)
+        return float(DATA_TYPE_BYTES[workload.dtype] * max(units))
+    elements = gradient_elements(workload.model, workload.adapters)
+    buckets = ddp_buckets(elements, workload.bucket_cap_bytes)
     return float(DATA_TYPE_BYTES[workload.gradient_dtype] * max(buckets))
 
 

@@ -1,4 +1,4 @@
-"""Which model does a task mean, and which of its parts are compiled?"""
+"""Which model does a task mean, what is trained of it, and which of its parts are compiled?"""
 
 from typing import Any
 
@@ -7,14 +7,23 @@ import torch
 from broadgauge.messages.model_shape import GptShape, LlamaShape, ModelShape
 from broadgauge.messages.tasks import TrainTask
 from broadgauge.messages.vocabulary import assert_never
+from broadgauge.probes.training.adapters import adapt
 from broadgauge.probes.training.gpt import Gpt
 from broadgauge.probes.training.llama import Llama
+from broadgauge.probes.training.recomputing import recompute_blocks
+from broadgauge.probes.training.types import torch_type
 
 
 def build_model(task: TrainTask) -> Any:
-    """On the meta device, without memory: no rank holds the whole of a model that is sharded."""
+    """On the meta device, without memory: no rank holds the whole of a model that is sharded. With
+    its adapters, and told how it attends and what its blocks keep."""
     with torch.device("meta"):
         model = model_of(task.model)
+        if task.adapters is not None:
+            adapt(model, task.adapters, torch_type(task.dtype))
+    for layer in model.layers:
+        layer.attention.way = task.attention
+    recompute_blocks(model, task.activation_checkpointing)
     if task.compile:
         compile_parts(model)
     return model

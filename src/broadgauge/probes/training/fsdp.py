@@ -24,7 +24,13 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import (
+    CPUOffloadPolicy,
+    FSDPModule,
+    MixedPrecisionPolicy,
+    OffloadPolicy,
+    fully_shard,
+)
 
 from broadgauge.messages.strategies import Split
 from broadgauge.messages.tasks import TrainTask
@@ -41,18 +47,22 @@ class Fsdp:
         self.communication = Communication()
         self._keeps_parameters = not task.reshard_after_forward
         mesh, replicas = _mesh(device.type, ranks)
-        policy = MixedPrecisionPolicy(
-            param_dtype=torch.bfloat16 if task.dtype == "bfloat16" else None,
-            reduce_dtype=torch_type(task.gradient_dtype),
-        )
+        options = {
+            "mesh": mesh,
+            "mp_policy": MixedPrecisionPolicy(
+                param_dtype=torch.bfloat16 if task.dtype == "bfloat16" else None,
+                reduce_dtype=torch_type(task.gradient_dtype),
+            ),
+            "offload_policy": _offload_policy(device, is_wanted=task.cpu_offload),
+        }
         reshards = task.reshard_after_forward
         for layer in model.layers:
-            fully_shard(layer, mesh=mesh, mp_policy=policy, reshard_after_forward=reshards)
+            fully_shard(layer, reshard_after_forward=reshards, **options)
         # The root's own parameters are needed at once for the backward pass: never freed between.
-        self.model = fully_shard(model, mesh=mesh, mp_policy=policy)
+        self.model = fully_shard(model, **options)
         for unit in self._units():
             self._switch(unit, replicas)
-        self.model.to_empty(device=device)
+        self.model.to_empty(device="cpu" if task.cpu_offload else device)
 
     def _switch(self, unit: Any, replicas: Any) -> None:
         """Gives the unit collectives that can be left out. `replicas`: the group of those that
@@ -157,6 +167,11 @@ def _mesh(device_type: str, ranks: Split) -> tuple[Any, Any]:
     shape, names = (ranks.replicas, ranks.shards), ("replicate", "shard")
     mesh = init_device_mesh(device_type, shape, mesh_dim_names=names)
     return mesh["shard"], mesh.get_group("replicate")
+
+
+def _offload_policy(device: Any, *, is_wanted: bool) -> Any:
+    """Pinned memory is what copies to and from a GPU run beside its work from."""
+    return CPUOffloadPolicy(pin_memory=device.type == "cuda") if is_wanted else OffloadPolicy()
 
 
 def _refuse_old_torch() -> None:

@@ -13,10 +13,14 @@ from torch import nn
 from torch.nn import functional
 
 from broadgauge.messages.model_shape import GptShape
+from broadgauge.messages.vocabulary import AttentionName
+from broadgauge.probes.training.attention import attend
 from broadgauge.probes.training.loss import mean_cross_entropy
 
 
 class GptAttention(nn.Module):  # type: ignore[misc]  # torch is Any to the type checker
+    way: AttentionName = "sdpa"
+
     def __init__(self, hidden: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
@@ -27,7 +31,7 @@ class GptAttention(nn.Module):  # type: ignore[misc]  # torch is Any to the type
         batch, tokens, hidden = x_bth.shape
         parts = self.query_key_value(x_bth).view(batch, tokens, 3, self.heads, -1)
         query, key, value = parts.permute(2, 0, 3, 1, 4)
-        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        mixed = attend(query, key, value, self.way)
         return self.projection(mixed.transpose(1, 2).reshape(batch, tokens, hidden))
 
 

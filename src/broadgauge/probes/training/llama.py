@@ -15,6 +15,8 @@ from torch import nn
 from torch.nn import functional
 
 from broadgauge.messages.model_shape import Linear, LlamaShape
+from broadgauge.messages.vocabulary import AttentionName
+from broadgauge.probes.training.attention import attend
 from broadgauge.probes.training.loss import mean_cross_entropy
 
 NORM_EPSILON = 1e-5
@@ -24,9 +26,11 @@ et al. 2024 (Llama 3, arXiv 2407.21783), section 3.2."""
 
 
 class LlamaAttention(nn.Module):  # type: ignore[misc]  # torch is Any to the type checker
+    way: AttentionName = "sdpa"
+
     def __init__(self, shape: LlamaShape) -> None:
         super().__init__()
-        self.head_dim, self.is_grouped = shape.head_dim, shape.kv_heads < shape.heads
+        self.head_dim = shape.head_dim
         self.query = _linear(shape, "query")
         self.key = _linear(shape, "key")
         self.value = _linear(shape, "value")
@@ -41,9 +45,7 @@ class LlamaAttention(nn.Module):  # type: ignore[misc]  # torch is Any to the ty
         )
         query = rotated(self.query_norm(query), cos_td, sin_td)
         key = rotated(self.key_norm(key), cos_td, sin_td)
-        mixed = functional.scaled_dot_product_attention(
-            query, key, value, is_causal=True, enable_gqa=self.is_grouped
-        )
+        mixed = attend(query, key, value, self.way)
         return self.projection(mixed.transpose(1, 2).flatten(2))
 
     def _heads(self, x_btw: Any) -> Any:

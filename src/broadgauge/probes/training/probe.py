@@ -7,6 +7,7 @@ the optimizer are put back, so the steps with communication are those of an undi
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from broadgauge.messages.adapters import model_flops_per_token
 from broadgauge.messages.rank import Stalled, StepsBlock, TrainSummary
 from broadgauge.messages.tasks import TrainTask
 from broadgauge.messages.vocabulary import Phase, StepMode
@@ -37,10 +38,11 @@ def measure_training(trial: Trial, task: TrainTask, device: Device) -> None:
             sequences_per_step=sequences,
             gradient_bytes=trainer.gradient_bytes,
             collectives=trainer.communication.collectives(),
-            flops_per_step=model.flops_per_token * tokens,
+            flops_per_step=model_flops_per_token(model, task.adapters) * tokens,
             peak_memory_bytes=peak_memory_bytes,
             data=text.description,
             parameter_checksum=trainer.parameter_checksum(),
+            is_frozen_unchanged=trainer.is_frozen_unchanged(),
             compile_s=trainer.compile_s,
         )
     )

@@ -29,6 +29,8 @@ def set_whole(tensor: Any, whole: Any) -> None:
 
 
 def whole_of(tensor: Any) -> Any:
-    """All ranks' parts together: a collective where the tensor is sharded."""
+    """All ranks' parts together: a collective where the tensor is sharded, on its mesh's device."""
     with torch.no_grad():
-        return tensor.full_tensor() if is_sharded(tensor) else tensor.detach()
+        if not is_sharded(tensor):
+            return tensor.detach()
+        return tensor.to(tensor.device_mesh.device_type).full_tensor()

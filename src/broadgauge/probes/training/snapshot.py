@@ -2,7 +2,7 @@
 
 Without communication each rank's weights go their own way. What was measured with communication on
 must stay one undisturbed training, so the state is copied before such a block and put back after.
-Each rank copies the part it holds.
+Each rank copies the part it holds. Frozen weights don't change.
 """
 
 from typing import Any
@@ -16,14 +16,15 @@ ROOM_FACTOR = 1.5
 
 
 class Snapshot:
-    """A copy on the device where it has room, else in the host's memory."""
+    """A copy beside the original where there is room, else in the host's memory."""
 
     def __init__(self, model: Any, optimizer: Any, device: Device) -> None:
         self._live = [own_part(tensor) for tensor in _state_tensors(model, optimizer)]
         size_bytes = sum(tensor.numel() * tensor.element_size() for tensor in self._live)
         has_room = device.free_memory_bytes() > ROOM_FACTOR * size_bytes
-        place = device.torch_device if has_room else torch.device("cpu")
-        self._copies = [tensor.to(place, copy=True) for tensor in self._live]
+        self._copies = [
+            tensor.clone() if has_room else tensor.to("cpu", copy=True) for tensor in self._live
+        ]
 
     def restore(self) -> None:
         with torch.no_grad():
@@ -33,4 +34,5 @@ class Snapshot:
 
 def _state_tensors(model: Any, optimizer: Any) -> list[Any]:
     states = (value for state in optimizer.state.values() for value in state.values())
-    return [*model.parameters(), *(value for value in states if torch.is_tensor(value))]
+    trained = (parameter for parameter in model.parameters() if parameter.requires_grad)
+    return [*trained, *(value for value in states if torch.is_tensor(value))]

@@ -10,9 +10,11 @@ import torch
 from broadgauge.messages.tasks import TrainTask
 from broadgauge.messages.vocabulary import DATA_TYPE_BYTES
 from broadgauge.probes.alignment import Alignment
-from broadgauge.probes.devices import Device
+from broadgauge.probes.devices import CpuDevice, Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.step_watch import StepWatch
+from broadgauge.probes.training.adapters import frozen_checksum
+from broadgauge.probes.training.attention import refuse_missing_flash
 from broadgauge.probes.training.building import build_model
 from broadgauge.probes.training.communication import Communication
 from broadgauge.probes.training.compiling import begin_compiling, compiled_s
@@ -21,10 +23,10 @@ from broadgauge.probes.training.shards import whole_of
 from broadgauge.probes.training.snapshot import Snapshot
 from broadgauge.probes.training.strategy import split, spread
 from broadgauge.probes.training.text import Text
+from broadgauge.probes.training.types import torch_type
 from broadgauge.probes.training.weights import draw_weights
 from broadgauge.probes.trial import RefusedError
 
-WEIGHT_BYTES = 4
 TRAINED_BYTES = 12
 """Of a parameter that is trained, on top: its gradient and AdamW's two moments, float32 each."""
 
@@ -44,13 +46,19 @@ class Trainer:
         self.watch: StepWatch | None = None
         """Told of each step; None: nobody looks whether they still come."""
         self.batches = Batches(text, task.model, device.torch_device)
+        if task.attention == "flash":
+            shape = task.model
+            head_dim = shape.attention_width // shape.heads
+            refuse_missing_flash(head_dim, torch_type(task.dtype), device.torch_device)
         self._compiled_before_s = begin_compiling(device.torch_device) if task.compile else None
         model = build_model(task)
-        refuse_what_cannot_fit(model, split(task, identity).shards, identity, device)
+        holder = CpuDevice() if task.cpu_offload else device
+        refuse_what_cannot_fit(model, split(task, identity).shards, identity, holder)
         self.strategy = spread(model, task, identity, device)
         draw_weights(self.model, task.model, seed, device.torch_device)
+        self._frozen_checksum = frozen_checksum(self.model)
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=task.learning_rate, fused=True
+            self._trained_parameters(), lr=task.learning_rate, fused=True
         )
 
     @property
@@ -71,16 +79,19 @@ class Trainer:
         self.communication.begin_step()
         self.optimizer.zero_grad()
         losses = [
-            self._add_gradients(*micro_batch, is_last=number == task.accumulation)
+            self._add_gradients(*micro_batch, reduces=self._reduces(number))
             for number, micro_batch in enumerate(zip(tokens, next_tokens, strict=True), start=1)
         ]
         self.optimizer.step()
         return torch.stack(losses).mean()
 
-    def _add_gradients(self, tokens_bt: Any, next_tokens_bt: Any, *, is_last: bool) -> Any:
-        """Forward and backward of one micro-batch; with the last one the ranks' gradients are
-        reduced."""
-        with nullcontext() if is_last else self.strategy.without_reduction():
+    def _reduces(self, number: int) -> bool:
+        """Are the ranks' gradients reduced with this micro-batch of the step, counted from 1?"""
+        return number == self.task.accumulation or self.task.reduce_each_micro_batch
+
+    def _add_gradients(self, tokens_bt: Any, next_tokens_bt: Any, *, reduces: bool) -> Any:
+        """Forward and backward of one micro-batch."""
+        with nullcontext() if reduces else self.strategy.without_reduction():
             with self.strategy.arithmetic():
                 loss = self.model(tokens_bt, next_tokens_bt)
             # Divided, so that the sum over ranks and micro-batches is the mean.
@@ -139,28 +150,43 @@ class Trainer:
         before_s = self._compiled_before_s
         return None if before_s is None else compiled_s() - before_s
 
+    def _trained_parameters(self) -> list[Any]:
+        return [p for p in self.model.parameters() if p.requires_grad]
+
     @property
     def num_parameters(self) -> int:
+        """Frozen ones too."""
         return sum(p.numel() for p in self.model.parameters())
+
+    @property
+    def num_trained(self) -> int:
+        return sum(p.numel() for p in self._trained_parameters())
 
     @property
     def gradient_bytes(self) -> int:
         """Of all gradients, in the type they are reduced in."""
-        return self.num_parameters * DATA_TYPE_BYTES[self.task.gradient_dtype]
+        return self.num_trained * DATA_TYPE_BYTES[self.task.gradient_dtype]
+
+    def is_frozen_unchanged(self) -> bool | None:
+        """Are the frozen weights that this rank holds those that were drawn? None: it has none."""
+        if self.num_trained == self.num_parameters:
+            return None
+        return frozen_checksum(self.model) == self._frozen_checksum
 
 
 def state_bytes(model: Any) -> int:
     """What do weights, gradients and the optimizer need? Frozen parameters have weights alone."""
-    sizes = [(p.numel(), p.requires_grad) for p in model.parameters()]
-    return sum(n * (WEIGHT_BYTES + TRAINED_BYTES * is_trained) for n, is_trained in sizes)
+    return sum(
+        p.numel() * (p.element_size() + TRAINED_BYTES * p.requires_grad) for p in model.parameters()
+    )
 
 
-def refuse_what_cannot_fit(model: Any, shards: int, identity: RankIdentity, device: Device) -> None:
-    """Is there memory for the model's states, each rank's part of `shards`? On a host all its ranks
-    share it."""
-    sharers = identity.local_world_size if device.torch_device.type == "cpu" else 1
+def refuse_what_cannot_fit(model: Any, shards: int, identity: RankIdentity, holder: Device) -> None:
+    """Is there memory for the model's states, each rank's part of `shards`? `holder`: where they
+    are; on a host all its ranks share it."""
+    sharers = identity.local_world_size if holder.torch_device.type == "cpu" else 1
     needed_bytes = state_bytes(model) * sharers / shards
-    free_bytes = device.free_memory_bytes()
+    free_bytes = holder.free_memory_bytes()
     if needed_bytes > free_bytes:
         parameters = sum(p.numel() for p in model.parameters())
         raise RefusedError(

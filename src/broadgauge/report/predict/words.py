@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from broadgauge.catalog.widenings import known_widenings
 from broadgauge.predict.answering.answers import Answer, Answers, DoesNotFit, over_bytes
 from broadgauge.predict.answering.knee import GAIN_RATIO, BandwidthCurve
-from broadgauge.predict.answering.labels import OF_PLACE, worded
+from broadgauge.predict.answering.labels import told_beside_place, worded
 from broadgauge.predict.answering.settings import on_any_network
 from broadgauge.predict.case import Bottleneck
 from broadgauge.predict.intervals.rate_range import NETWORK_TERMS, rate_range_gbyte_per_s
@@ -228,11 +228,13 @@ def knee_words(curve: BandwidthCurve) -> str:
 
 def curve_titles(answers: Answers) -> list[str]:
     """Of each curve: what tells its training from the others, and its cluster."""
-    labels = {answer.prediction.case: answer.label for answer in answers.answers}
+    cases = [answer.prediction.case for answer in answers.answers]
+    words = told_beside_place(cases, [answer.label for answer in answers.answers])
+    told_of = dict(zip(cases, words, strict=True))
     titles = []
     for curve in answers.curves:
         case = curve.case
-        told = [worded(t, v) for t, v in labels[case].items() if t not in OF_PLACE]
+        told = told_of[case]
         cluster = f"{case.strategy} on {case.nodes}x{case.gpus_per_node} {case.gpu}"
         titles.append(", ".join((case.model.name, *told, cluster)))
     return titles

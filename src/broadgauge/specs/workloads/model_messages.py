@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from broadgauge.messages.adapters import Adapters, adapter_parameters
 from broadgauge.messages.model_shape import GptShape, LlamaShape, ModelShape
 from broadgauge.specs.workloads.trained_model import TrainedModel
 
@@ -12,14 +13,16 @@ BUCKET_BYTES = 25 * 2**20
 """DDP's own choice. Source: torch 2.11, `_DEFAULT_FIRST_BUCKET_BYTES` and `bucket_cap_mb`."""
 
 
-def gradient_elements(model: TrainedModel) -> list[int]:
-    """How many elements has each parameter, in the order in which gradients become ready?
+def gradient_elements(model: TrainedModel, adapters: Adapters | None = None) -> list[int]:
+    """How many elements has each trained parameter, in the order in which gradients become ready?
 
-    That is from the loss backwards; of a linear layer the bias comes first, of a norm the weight;
-    the embedding last, though the head may share it. DDP orders its buckets by it after the first
-    step. tests/probes/test_model_messages.py compares with what DDP did.
+    That is from the loss backwards; of a linear layer the bias comes first, of a norm the weight,
+    of an adapter B; the embedding last, though the head may share it. DDP orders its buckets by it
+    after the first step. tests/probes/test_model_messages.py compares with what DDP did.
     """
     shape = model.shape
+    if adapters is not None:
+        return _adapter_elements(shape, adapters) * shape.layers
     table = shape.vocabulary * shape.hidden
     head = [] if shape.is_head_tied else [table]
     if isinstance(shape, GptShape):
@@ -29,6 +32,16 @@ def gradient_elements(model: TrainedModel) -> list[int]:
         last_norm, positions = [shape.hidden], []
         block = _llama_block(shape)
     return [*head, *last_norm, *block * shape.layers, *positions, table]
+
+
+def _adapter_elements(shape: ModelShape, adapters: Adapters) -> list[int]:
+    """Of one block, its last linear layer first."""
+    return [
+        adapters.rank * width
+        for name, (inputs, outputs) in reversed(shape.linears.items())
+        if name in adapters.targets
+        for width in (outputs, inputs)
+    ]
 
 
 def _gpt_block(shape: GptShape) -> list[int]:
@@ -73,11 +86,15 @@ def ddp_buckets(elements: Iterable[int], cap_bytes: int | None) -> list[int]:
     return [*buckets, filling] if filling else buckets
 
 
-def fsdp_units(model: TrainedModel) -> list[int]:
-    """How many parameters has each unit of `fully_shard`: a block, and all that is in no block?
+def fsdp_units(model: TrainedModel, adapters: Adapters | None = None) -> list[int]:
+    """How many parameters has each unit of `fully_shard`: a block, with adapters where it has them,
+    and all that is in no block?
 
     Rows that the ranks do not divide evenly are padded when they are sent; that is left out.
     """
     shape: ModelShape = model.shape
     rest = shape.parameters - shape.layers * shape.block_parameters
-    return [shape.block_parameters] * shape.layers + [rest]
+    block = shape.block_parameters
+    if adapters is not None:
+        block += adapter_parameters(shape, adapters.targets, adapters.rank)
+    return [block] * shape.layers + [rest]

@@ -86,6 +86,11 @@ def train_task(workload: TrainWorkload) -> TrainTask:
         text=text_source(workload),
         shard_ranks=workload.shard_ranks,
         compile=workload.compile,
+        adapters=workload.adapters,
+        attention=workload.attention,
+        activation_checkpointing=workload.activation_checkpointing,
+        cpu_offload=workload.cpu_offload,
+        reduce_each_micro_batch=workload.reduce_each_micro_batch,
     )
 
 

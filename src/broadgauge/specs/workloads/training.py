@@ -4,13 +4,15 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from broadgauge.specs.base import Name, Spec, not_yet, placed_error
-from broadgauge.specs.units import SizeBytes
+from broadgauge.messages.adapters import Adapters, model_flops_per_token, trained_parameters
+from broadgauge.messages.strategies import STRATEGIES
+from broadgauge.messages.vocabulary import ActivationCheckpointing, AttentionName
+from broadgauge.specs.base import Name, Spec, placed_error
+from broadgauge.specs.units import SizeBytes, show_parameters
 from broadgauge.specs.workloads.common import WorkloadBase
 from broadgauge.specs.workloads.gpt import DataType, GptModel, Strategy
+from broadgauge.specs.workloads.lora import Lora
 from broadgauge.specs.workloads.trained_model import TrainedModel
-
-PLANNED_STRATEGIES = ("lora",)
 
 
 class JsonLines(Spec):
@@ -57,11 +59,26 @@ class TrainWorkload(WorkloadBase):
     compile: bool = False
     """torch.compile of each block, and of the head with its loss. What compiling takes is told as
     `compile_s` and is in no measured step."""
+    lora: Lora | None = None
+    """Train adapters in the place of the weights; null: all weights are trained."""
+    attention: AttentionName = "sdpa"
+    """sdpa: torch's choice of a fused kernel. flash: its flash attention, and nothing in its place
+    where that can't be. eager: products, mask and softmax one by one, the matrix of scores among
+    them."""
+    activation_checkpointing: ActivationCheckpointing = "none"
+    """What a block keeps from its forward for its backward. none: everything. selective: the
+    results of matrix products and of attention; the rest is computed again. full: its input."""
+    cpu_offload: bool = False
+    """FSDP and HSDP: parameters, gradients and the optimizer's state live in the host's memory, and
+    the optimizer's step runs there."""
     batch_per_rank: int = Field(default=2, ge=1, le=65_536)
     """Sequences per rank and micro-batch."""
     accumulation: int = Field(default=1, ge=1, le=4096)
     """Micro-batches a step; gradients are reduced with the last one only. FSDP keeps the whole
     model's gradients until then."""
+    reduce_each_micro_batch: bool = False
+    """FSDP and HSDP: reduce gradients with every micro-batch. A rank then keeps a shard of them
+    in the place of the whole model's, and sends more."""
     gradient_dtype: DataType = "float32"
     """What gradients are reduced in: bfloat16 halves their bytes, and rounds them. FSDP also adds
     up micro-batches in it. Source: torch 2.11 MixedPrecisionPolicy, `reduce_dtype`."""
@@ -94,8 +111,28 @@ class TrainWorkload(WorkloadBase):
     has_steps: ClassVar[bool] = True
 
     @property
+    def adapters(self) -> Adapters | None:
+        """None: all weights are trained."""
+        return None if self.lora is None else self.lora.adapters(self.model.shape)
+
+    @property
+    def trained_parameters(self) -> int:
+        """How many have gradients?"""
+        return trained_parameters(self.model.shape, self.adapters)
+
+    @property
+    def flops_per_token(self) -> float:
+        """Model FLOPs, forward and backward."""
+        return model_flops_per_token(self.model.shape, self.adapters)
+
+    @property
     def model_in_words(self) -> str | None:
-        return self.model.named_in_words
+        named = self.model.named_in_words
+        if self.lora is None:
+            return named
+        trained = show_parameters(self.trained_parameters)
+        whole = named or f"{show_parameters(self.model.parameters)} parameters"
+        return f"{whole}, LoRA of rank {self.lora.rank}: {trained} trained"
 
     @property
     def arithmetic_dtype(self) -> DataType:
@@ -113,9 +150,35 @@ class TrainWorkload(WorkloadBase):
             raise placed_error("`shard_ranks` is HSDP's", ("shard_ranks",), "`strategy: hsdp`")
         return self
 
+    @model_validator(mode="after")
+    def _shards_what_it_says(self) -> "TrainWorkload":
+        """What FSDP and HSDP alone can do."""
+        of_shards = {
+            "cpu_offload": self.cpu_offload,
+            "reduce_each_micro_batch": self.reduce_each_micro_batch,
+        }
+        for key, is_asked in of_shards.items():
+            if is_asked and not STRATEGIES[self.strategy].is_sharded:
+                message = f"`{key}` needs a strategy that shards"
+                raise placed_error(message, (key,), "`strategy: fsdp` or `hsdp`")
+        return self
+
+    @model_validator(mode="after")
+    def _adapts_layers_of_its_model(self) -> "TrainWorkload":
+        known = self.model.shape.linears
+        targets = () if self.lora is None else self.lora.targets or ()
+        for number, target in enumerate(targets):
+            if target not in known:
+                message = f"blocks of `kind: {self.model.kind}` have no linear layer `{target}`"
+                hint = f"one of {', '.join(f'`{name}`' for name in known)}"
+                raise placed_error(message, ("lora", "targets", number), hint)
+        return self
+
     @field_validator("strategy", mode="before")
     @classmethod
-    def _refuse_planned_strategies(cls, strategy: Any) -> Any:
-        if strategy in PLANNED_STRATEGIES:
-            raise ValueError(not_yet(str(strategy), "a training strategy"))
+    def _lora_is_no_strategy(cls, strategy: Any) -> Any:
+        if strategy == "lora":
+            raise ValueError(
+                "LoRA says what is trained, and goes with any strategy: `lora: {rank: 16}`"
+            )
         return strategy

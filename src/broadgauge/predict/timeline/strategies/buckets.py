@@ -25,9 +25,22 @@ def spread_share(columns: Columns) -> Times:
     return np.where(columns.expert_parallel > 1, share, 0.0)
 
 
-def trained(columns: Columns, params: Times) -> Times:
-    """Of these parameters, those that have gradients."""
-    return params * np.where(columns.is_lora, ADAPTER_RATIO, 1.0)
+def local_adapters(columns: Columns) -> Times:
+    """LoRA's parameters of a layer on a rank; where nobody has counted them, a share of all."""
+    counted = columns.shapes.adapter_params / columns.tensor_parallel
+    return np.where(np.isnan(counted), ADAPTER_RATIO * local_layer(columns), counted)
+
+
+def trained_in_layer(columns: Columns) -> Times:
+    """Parameters of a layer on a rank that have gradients."""
+    return np.where(columns.is_lora, local_adapters(columns), local_layer(columns))
+
+
+def trained_outside(columns: Columns, params: Times) -> Times:
+    """The same of these, which are in no layer: there, adapters that were counted are none."""
+    is_counted = ~np.isnan(columns.shapes.adapter_params)
+    share = np.where(is_counted, 0.0, ADAPTER_RATIO)
+    return params * np.where(columns.is_lora, share, 1.0)
 
 
 def overlaps(columns: Columns) -> Flags:
@@ -41,8 +54,9 @@ def local_gradients(columns: Columns) -> tuple[Times, Times]:
     """Bytes of a rank's gradients: of one layer, and of the embedding (once)."""
     split = columns.tensor_parallel
     shapes, width = columns.shapes, gradient_bytes(columns)
-    each = trained(columns, local_layer(columns))
-    table = trained(columns, np.minimum(shapes.vocabulary * shapes.hidden, shapes.embedding_params))
+    each = trained_in_layer(columns)
+    table = np.minimum(shapes.vocabulary * shapes.hidden, shapes.embedding_params)
+    table = trained_outside(columns, table)
     return each * width, table / split * width
 
 
@@ -51,13 +65,15 @@ def loose_gradients(columns: Columns) -> Times:
     norm. They are ready as late as the embedding's."""
     shapes = columns.shapes
     loose = shapes.outside_params - shapes.embedding_params
-    return trained(columns, loose) / columns.tensor_parallel * gradient_bytes(columns)
+    return trained_outside(columns, loose) / columns.tensor_parallel * gradient_bytes(columns)
 
 
 def is_untied(columns: Columns) -> Flags:
     """Is the head a table of its own, whose gradients come first?"""
     shapes = columns.shapes
-    return np.asarray(shapes.embedding_params > 1.5 * shapes.vocabulary * shapes.hidden)
+    is_own = shapes.embedding_params > 1.5 * shapes.vocabulary * shapes.hidden
+    is_frozen = columns.is_lora & ~np.isnan(shapes.adapter_params)
+    return np.asarray(is_own & ~is_frozen)
 
 
 def first_bucket(columns: Columns) -> Times:

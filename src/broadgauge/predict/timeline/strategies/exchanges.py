@@ -15,7 +15,6 @@ from broadgauge.predict.costs.pieces import CollectiveCost, GroupKind
 from broadgauge.predict.facts.arrays import Flags, Times
 from broadgauge.predict.facts.columns import Columns
 from broadgauge.predict.facts.element_sizes import gradient_bytes, weight_bytes
-from broadgauge.predict.facts.shapes import ADAPTER_RATIO
 from broadgauge.predict.facts.zero_stage import zero_stage
 from broadgauge.predict.timeline.strategies.buckets import (
     buckets,
@@ -26,7 +25,8 @@ from broadgauge.predict.timeline.strategies.buckets import (
     loose_gradients,
     overlaps,
     spread_share,
-    trained,
+    trained_in_layer,
+    trained_outside,
 )
 
 
@@ -85,7 +85,8 @@ def _of_shards(columns: Columns) -> dict[str, CollectiveCost]:
     share, none = spread_share(columns), np.zeros(len(columns))
     width, gradient = weight_bytes(columns), gradient_bytes(columns)
     kept = [not case.reshard_after_forward or case.zero_stage in {1, 2} for case in columns.cases]
-    weights = _parts(each * width, share)
+    adapters = np.where(columns.is_lora, np.nan_to_num(shapes.adapter_params), 0.0)
+    weights = _parts((each + adapters / columns.tensor_parallel) * width, share)
     gather = _masked(_held("all_gather", weights, "shard", columns), is_sharded)
     roots = _parts(root * width, none)
     costs = {
@@ -93,8 +94,9 @@ def _of_shards(columns: Columns) -> dict[str, CollectiveCost]:
         "gather backward": _masked(gather, ~np.array(kept)),
         "gather root": _masked(_held("all_gather", roots, "shard", columns), is_sharded),
     }
-    for suffix, params, of_experts in (("", each, share), (" root", root, none)):
-        reduced = _parts(trained(columns, params) * gradient, of_experts)
+    in_layer, outside = trained_in_layer(columns), trained_outside(columns, root)
+    for suffix, trained, of_experts in (("", in_layer, share), (" root", outside, none)):
+        reduced = _parts(trained * gradient, of_experts)
         scatter = _held("reduce_scatter", reduced, "shard", columns)
         costs[f"reduce{suffix}"] = _masked(scatter, is_sharded)
         shard = reduced[0] / shards[0], reduced[1] / shards[1]
@@ -130,7 +132,7 @@ def _of_replicas(columns: Columns) -> dict[str, CollectiveCost]:
         return _chosen(is_split, split, whole, is_whole & mask)
 
     is_frozen = columns.is_sharded & columns.is_lora  # gathered, though nothing of it is reduced
-    gathered = rest / np.where(is_frozen, ADAPTER_RATIO, 1.0)
+    gathered = rest / np.where(is_frozen, columns.shapes.adapter_ratio, 1.0)
     weights = gathered / gradient_bytes(columns) * weight_bytes(columns)
     gather = _held("all_gather", _parts(weights, share * layers / rest), "data", columns)
     return {
