@@ -119,3 +119,11 @@ def test_steps_without_communication_leave_no_trace_of_adapters():
         assert trainer.parameter_checksum() != before
     assert trainer.parameter_checksum() == before
     assert losses(model=LLAMA, lora=Lora(rank=2)) != losses(model=LLAMA)
+
+
+def test_dropout_of_a_step_that_is_repeated_is_the_same():
+    """Also of one that is computed again for its backward pass."""
+    keys = {"model": LLAMA, "lora": Lora(rank=2, dropout_ratio=0.5)}
+    assert losses(**keys) == losses(**keys)
+    assert losses(**keys, activation_checkpointing="full") == losses(**keys)
+    assert losses(**keys) != losses(**keys | {"lora": Lora(rank=2)})

@@ -24,6 +24,9 @@ class Adapters:
     alpha: float
     targets: tuple[Linear, ...]
     """Linear layers that have one."""
+    dropout_ratio: float = 0.0
+    """Of what adapters are given, set to zero. Source: Hu et al. 2022, appendix D; huggingface/peft,
+    `lora_dropout`."""
 
 
 def adapter_parameters(shape: ModelShape, targets: Sequence[Linear], rank: int) -> int:

@@ -40,11 +40,7 @@ GRANITE_ASSUMED = (
     "24 samples of 1,483 tokens a rank and step (the article's 35,000 tokens are 23.6), and "
     "FULL_SHARD, where it had HYBRID_SHARD with CPU offload"
 )
-LLAMA_ASSUMED = (
-    "32 samples of 256 tokens a rank and step (their length is not published), and half the blocks "
-    "trained whole, with a gather and a reduction a step, where the article trained adapters of "
-    "all, with two gathers"
-)
+LLAMA_ASSUMED = "32 samples of 256 tokens a rank and step (their length is not published)"
 
 
 def _h100() -> Iterator[WantedRate]:

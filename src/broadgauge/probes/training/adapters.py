@@ -27,9 +27,11 @@ class AdaptedLinear(nn.Module):  # type: ignore[misc]  # torch is Any to the typ
         self.narrowing = nn.Linear(linear.in_features, adapters.rank, bias=False)
         self.widening = nn.Linear(adapters.rank, linear.out_features, bias=False)
         self.scale = adapters.alpha / adapters.rank
+        self.dropout_ratio = adapters.dropout_ratio
 
     def forward(self, x: Any) -> Any:
-        added = self.widening(self.narrowing(x))
+        kept = functional.dropout(x, self.dropout_ratio) if self.dropout_ratio else x
+        added = self.widening(self.narrowing(kept))
         return functional.linear(x, self.weight, self.bias) + self.scale * added
 
 

@@ -77,6 +77,7 @@ class Trainer:
         rows = self.batches.draw(self.seed, index, num_rows, self.identity)
         tokens, next_tokens = (part.split(task.batch_per_rank) for part in rows)
         self.communication.begin_step()
+        self._seed_dropout(index)
         self.optimizer.zero_grad()
         losses = [
             self._add_gradients(*micro_batch, reduces=self._reduces(number))
@@ -84,6 +85,12 @@ class Trainer:
         ]
         self.optimizer.step()
         return torch.stack(losses).mean()
+
+    def _seed_dropout(self, index: int) -> None:
+        """A step that is repeated, after one without communication, is the same; ranks differ."""
+        if self.task.adapters is not None and self.task.adapters.dropout_ratio:
+            step = self.seed * 1_000_003 + index
+            torch.manual_seed(step * self.identity.world_size + self.identity.rank)
 
     def _reduces(self, number: int) -> bool:
         """Are the ranks' gradients reduced with this micro-batch of the step, counted from 1?"""

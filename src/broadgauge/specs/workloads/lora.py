@@ -21,6 +21,9 @@ class Lora(Spec):
     """Linear layers with an adapter, of `query`, `key`, `value`, `projection`, `gate`, `up` and
     `down` (`query_key_value`, `projection`, `up`, `down` in a GPT); null: all of them."""
 
+    dropout_ratio: float = Field(default=0, ge=0, lt=1)
+    """Share of what adapters are given that is set to zero."""
+
     @model_validator(mode="after")
     def _once_each(self) -> Self:
         for i, target in enumerate(self.targets or ()):
@@ -31,5 +34,8 @@ class Lora(Spec):
     def adapters(self, shape: ModelShape) -> Adapters:
         """The same with nothing left to choose."""
         return Adapters(
-            rank=self.rank, alpha=self.alpha, targets=self.targets or tuple(shape.linears)
+            rank=self.rank,
+            alpha=self.alpha,
+            targets=self.targets or tuple(shape.linears),
+            dropout_ratio=self.dropout_ratio,
         )
