@@ -68,10 +68,25 @@ RATIOS = {
     "pod network over GPUDirect RoCE": 5.0 / 1.6667,
 }
 STEPS_S = {
-    "e-15-4-1": EPOCH_S["4-1"] / 2216,
-    "e-15-5-3": EPOCH_S["5-3"] / 1108,
-    "e-15-6-2": EPOCH_S["6-2"] / 1108,
+    "4-1": EPOCH_S["4-1"] / 2216,
+    "5-3": EPOCH_S["5-3"] / 1108,
+    "6-2": EPOCH_S["6-2"] / 1108,
 }
+PEAK_MIB = {
+    "1": 3687.91,
+    "2": 3693.55,
+    "3": 3696.01,
+    "4-1": 24258.05,
+    "5-3": 24258.38,
+    "6-2": 24297.53,
+}
+ESTIMATES_S = {
+    (True, "NVLink"): 254.42,
+    (True, "HDR"): 374.79,
+    (False, "NVLink"): 271.35,
+    (False, "HDR"): 382.15,
+}
+"""By the nominal rate or not, and the path."""
 
 
 @cache
@@ -91,6 +106,11 @@ def everything(name: str) -> Plan:
     gpus = GPUS.get(name, 0)
     whole = experiment(name).model_copy(update={"skip_if": ()})
     return make_plan(whole, devices_of(a_machine(gpus=gpus, cores=64 if gpus else 2)))
+
+
+def number_of(figure: PublishedFigure) -> str:
+    """Of `e-15-4-1, GPT-2 Large`: `4-1`."""
+    return figure.label.split(",")[0].removeprefix("e-15-")
 
 
 def figures() -> list[tuple[str, PublishedFigure]]:
@@ -133,15 +153,23 @@ def test_every_figure_quotes_what_was_published() -> None:
             assert figure.value == THROUGHPUT_SAMPLES_PER_S[key]
         elif figure.metric == "latency_s":
             assert figure.value == ALL_REDUCE_S[case.plain_network_name, case.backend]
+        elif figure.metric == "peak_memory_bytes":
+            assert figure.value == round(PEAK_MIB[number_of(figure)] * 2**20)
+        elif figure.label.startswith("estimate by "):
+            assert figure.metric == "epoch_time_s"
+            path = "NVLink" if "NVLink" in figure.label else "HDR"
+            assert figure.value == ESTIMATES_S["nominal" in figure.label, path]
+        elif figure.metric == "epoch_time_s":
+            assert figure.value == EPOCH_S[number_of(figure)]
         else:
             assert figure.metric == "step_time_s"
-            assert figure.value == round(STEPS_S[figure.label.split(",")[0]], 5)
+            assert figure.value == round(STEPS_S[number_of(figure)], 5)
         checked += 1
     assert checked >= len(THROUGHPUT_SAMPLES_PER_S) + len(ALL_REDUCE_S) + len(STEPS_S)
 
 
 def test_every_published_row_has_its_case() -> None:
-    """RDMA's and LoRA's, too, though what is run is neither."""
+    """RDMA's, too, though what is run is none."""
     throughputs = {
         (name, next(c.network_name for c in planned(name).cases if figure.cases.matches(c)))
         for name, figure in figures()
@@ -149,7 +177,22 @@ def test_every_published_row_has_its_case() -> None:
     }
     assert {(name, network) for name, network, _ in THROUGHPUT_SAMPLES_PER_S} <= throughputs
     labels = " ".join(figure.label for _, figure in figures())
-    assert all(f"e-15-{number}" in labels for number in EPOCH_S)
+    assert all(f"e-15-{number}, " in labels for number in EPOCH_S)
+    mine = [figure for name, figure in figures() if name == "gpt2-networks"]
+    of_epochs = [each for each in mine if each.metric == "epoch_time_s"]
+    assert len(of_epochs) == len(EPOCH_S) + len(ESTIMATES_S)
+    assert sum(each.metric == "peak_memory_bytes" for each in mine) == len(PEAK_MIB)
+
+
+def test_gpt2s_epochs_have_the_articles_steps() -> None:
+    plan = planned("gpt2-networks")
+    trainings = [case for case in plan.cases if isinstance(case.workload, TrainWorkload)]
+    steps = {
+        case.world_size: -(-case.workload.epoch_samples // (16 * case.world_size))
+        for case in trainings
+        if isinstance(case.workload, TrainWorkload) and case.workload.epoch_samples
+    }
+    assert steps == {1: 2216, 2: 1108}
 
 
 def test_gpt2s_models_have_the_articles_sizes() -> None:

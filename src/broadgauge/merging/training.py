@@ -16,6 +16,7 @@ from broadgauge.merging.counters import (
     busiest_bytes,
     intervals_by_label,
 )
+from broadgauge.merging.epochs import put_completion
 from broadgauge.merging.metrics import (
     ONE_RANK,
     MeasurementBuilder,
@@ -63,6 +64,7 @@ def merge_training(
     used = [intervals[same[0].label] for same in on if same[0].label in intervals]
     _put_traffic(found, case, used, (step_s, len(on_s)), summaries)
     put_nodes(found, case, used)
+    put_completion(found, case, train, on_s, summaries)
     found.data = summaries[0].data if summaries else None
     found.error = _apart(ranks) or _thawed(ranks)
     return found

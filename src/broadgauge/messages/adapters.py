@@ -25,8 +25,8 @@ class Adapters:
     targets: tuple[Linear, ...]
     """Linear layers that have one."""
     dropout_ratio: float = 0.0
-    """Of what adapters are given, set to zero. Source: Hu et al. 2022, appendix D; huggingface/peft,
-    `lora_dropout`."""
+    """Of what adapters are given, set to zero. Source: Hu et al. 2022, appendix D; and
+    huggingface/peft, `lora_dropout`."""
 
 
 def adapter_parameters(shape: ModelShape, targets: Sequence[Linear], rank: int) -> int:

@@ -180,6 +180,13 @@ class TrainSummary:
     """Has this rank the frozen weights that it began with, bit by bit? None: it has none."""
     compile_s: float | None = None
     """What torch.compile took, in no measured step; None: nothing was compiled."""
+    start_up_s: float | None = None
+    """From this process's start to its process group, what it waited for other trials left out;
+    None: the kernel does not say when it began."""
+    load_s: float | None = None
+    """To open the data, build the model and draw its weights."""
+    warm_up_s: float | None = None
+    """Of the warm-up's steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,9 @@ class Trial:
     channel: Channel
     enter_phase: Callable[[Phase], None] | None = None
     """Told of each phase before the supervisor is; None: nobody else need know."""
+    start_up_s: float | None = None
+    """From this process's start to its hello, and from the trial's to its process group; None: the
+    kernel does not say."""
 
     @property
     def trial_id(self) -> str:

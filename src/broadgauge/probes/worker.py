@@ -10,7 +10,9 @@ import importlib.metadata
 import os
 import signal
 import sys
+import time
 import traceback
+from dataclasses import replace
 
 import torch
 import torch.distributed as dist
@@ -25,6 +27,7 @@ from broadgauge.probes.failures import describe_failure
 from broadgauge.probes.groups import Rendezvous
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.nccl_tests.probe import measure_with_nccl_tests
+from broadgauge.probes.process_age import process_age_s
 from broadgauge.probes.training.probe import measure_training
 from broadgauge.probes.trial import Trial
 
@@ -33,6 +36,7 @@ def main() -> int:
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     identity = RankIdentity.from_environment(os.environ)
     channel = Channel.from_environment(os.environ)
+    started_s = process_age_s()
     channel.send(_hello(identity))
     rendezvous = Rendezvous(identity)
     while not isinstance(command := channel.receive(), EndCommand):
@@ -43,6 +47,7 @@ def main() -> int:
             identity=identity,
             channel=channel,
             enter_phase=rendezvous.enter_phase,
+            start_up_s=started_s,
         )
         try:
             run_trial(trial, rendezvous)
@@ -62,8 +67,12 @@ def run_trial(trial: Trial, rendezvous: Rendezvous) -> None:
             f"the trial has {layout.world_size} ranks, the launch {trial.identity.world_size}"
         )
     trial.begin_phase(Phase.RENDEZVOUS)
+    begin_s = time.monotonic()
     device = choose_device(layout.device, trial.identity.local_rank)
     with rendezvous.process_group(trial.command, device):
+        if trial.start_up_s is not None:
+            waited_s = time.monotonic() - begin_s
+            trial = replace(trial, start_up_s=trial.start_up_s + waited_s)
         measure(trial, device)
         trial.begin_phase(Phase.TEARDOWN)
         # No rank closes its connections while another still reads from them.

@@ -76,6 +76,7 @@ def test_a_good_file_is_read_with_units_and_words() -> None:
         ("steps: 8", "lora: {targets: [up, gate]}", "e.yaml:13:26", "no linear layer `gate`"),
         ("steps: 8", "lora: {targets: [up, qkv]}", "e.yaml:13:26", "`qkv`"),
         ("steps: 8", "lora: {targets: [up, up]}", "e.yaml:13:5", "`up` stands twice"),
+        ("steps: 8", "epochs: 2", "e.yaml:13:5", "`epochs` of how many samples?"),
         ("steps: 8", "attention: flashy", "e.yaml:13:5", "did you mean `flash`?"),
         ("steps: 8", "cpu_offload: true", "e.yaml:13:5", "`strategy: fsdp` or `hsdp`"),
         ("steps: 8", "reduce_each_micro_batch: true", "e.yaml:13:5", "a strategy that shards"),

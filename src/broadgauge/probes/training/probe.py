@@ -4,6 +4,7 @@ Blocks of steps alternate: on, off, on, off. After a block without communication
 the optimizer are put back, so the steps with communication are those of an undisturbed training.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -23,10 +24,13 @@ OFF_WARM_UP_STEPS = 2
 def measure_training(trial: Trial, task: TrainTask, device: Device) -> None:
     trial.begin_phase(Phase.WARM_UP, "text and model")
     device.reset_peak_memory()
+    begin_s = time.monotonic()
     text = read_text(task.text)
     trainer = Trainer(task, trial.command.seed, trial.identity, device, text)
+    device.synchronize()
+    load_s = time.monotonic() - begin_s
     with watched(trial, trainer):
-        peak_memory_bytes = _warm_up_and_measure(trial, trainer)
+        warm_up_s, peak_memory_bytes = _warm_up_and_measure(trial, trainer)
     model = task.model
     sequences = task.batch_per_rank * task.accumulation
     tokens = sequences * model.seq_len
@@ -44,23 +48,26 @@ def measure_training(trial: Trial, task: TrainTask, device: Device) -> None:
             parameter_checksum=trainer.parameter_checksum(),
             is_frozen_unchanged=trainer.is_frozen_unchanged(),
             compile_s=trainer.compile_s,
+            start_up_s=trial.start_up_s,
+            load_s=load_s,
+            warm_up_s=warm_up_s,
         )
     )
 
 
-def _warm_up_and_measure(trial: Trial, trainer: Trainer) -> int:
-    """Gives the bytes of memory at the peak."""
+def _warm_up_and_measure(trial: Trial, trainer: Trainer) -> tuple[float, int]:
+    """Gives the seconds of the warm-up's steps, and the bytes of memory at the peak."""
     task = trainer.task
     measures_off = task.communication_off and trial.identity.world_size > 1
     trial.begin_phase(Phase.WARM_UP, f"{task.warm_up_steps} steps")
-    trainer.timed_steps(range(task.warm_up_steps))
+    seconds, _ = trainer.timed_steps(range(task.warm_up_steps))
     # Read before any snapshot exists: what the training itself needs.
     peak_memory_bytes = trainer.device.peak_memory_bytes()
     if measures_off:
         with trainer.without_communication():
             trainer.timed_steps(range(OFF_WARM_UP_STEPS))
     _measure_blocks(trial, trainer, measures_off=measures_off)
-    return peak_memory_bytes
+    return sum(seconds), peak_memory_bytes
 
 
 @contextmanager

@@ -1,6 +1,16 @@
 """How is a training shown? Its steps have columns and pictures of their own."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from broadgauge.report.kinds.kind import ChartGroup, KindInReport
+from broadgauge.report.page.markup import Html, join, tag
+from broadgauge.report.words.completion import completion_words
+from broadgauge.results.model import CaseSummary
+
+if TYPE_CHECKING:  # the page does without rich
+    from rich.console import Console
 
 
 class TrainingInReport(KindInReport):
@@ -11,3 +21,12 @@ class TrainingInReport(KindInReport):
         from broadgauge.report.charts.step_pictures import STEP_PICTURES
 
         return STEP_PICTURES
+
+    def details_on_page(self, summary: CaseSummary) -> Html:
+        return join(*(tag("p", words, class_="how") for words in completion_words(summary)))
+
+    def print_details(self, summary: CaseSummary, console: Console) -> None:
+        from broadgauge.report.terminal.tables import sentence
+
+        for words in completion_words(summary):
+            sentence(words, console, "dim")

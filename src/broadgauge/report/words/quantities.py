@@ -53,6 +53,13 @@ _TITLES = {
     "drops_count": "packets dropped",
     "usd_per_gigatoken": "$/10⁹ tokens",
     "usd_per_run": "$ a run",
+    "start_up_time_s": "start-up",
+    "load_time_s": "loading",
+    "epoch_time_s": "second epoch",
+    "epoch_measured_ratio": "of it measured",
+    "training_time_s": "all epochs",
+    "completion_time_s": "time to completion",
+    "completion_measured_ratio": "of its steps run",
 }
 
 

@@ -186,6 +186,45 @@ REGISTRY: dict[str, Metric] = {
             direction="lower",
             meaning="time that torch.compile took on the slowest rank, in no measured step",
         ),
+        Metric(
+            name="start_up_time_s",
+            direction="lower",
+            meaning="from the start of a rank's process to its process group, slowest rank",
+        ),
+        Metric(
+            name="load_time_s",
+            direction="lower",
+            meaning="to open the data, build the model and draw its weights, slowest rank",
+        ),
+        Metric(
+            name="epoch_time_s",
+            direction="lower",
+            meaning="time of the second epoch of `epoch_samples`",
+        ),
+        Metric(
+            name="epoch_measured_ratio",
+            direction="neither",
+            meaning="share of the second epoch's steps that was measured; below 1 epoch_time_s is "
+            "the mean measured step x its steps",
+            is_part=True,
+        ),
+        Metric(
+            name="training_time_s",
+            direction="lower",
+            meaning="of all steps of all epochs: those that were run as they were, the others at "
+            "the mean measured step",
+        ),
+        Metric(
+            name="completion_time_s",
+            direction="lower",
+            meaning="start_up_time_s + load_time_s + training_time_s",
+        ),
+        Metric(
+            name="completion_measured_ratio",
+            direction="neither",
+            meaning="share of all epochs' steps that was run; below 1 the rest is extrapolated",
+            is_part=True,
+        ),
     )
 }
 

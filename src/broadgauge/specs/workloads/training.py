@@ -103,6 +103,10 @@ class TrainWorkload(WorkloadBase):
     DistributedDataParallel, `bucket_cap_mb`."""
     learning_rate: float = Field(default=3e-4, gt=0, le=10)
     """Learning rate of AdamW."""
+    epoch_samples: int | None = Field(default=None, ge=1, le=10**12)
+    """Samples of an epoch: gives `epoch_time_s` and `completion_time_s`. null: not said."""
+    epochs: int = Field(default=1, ge=1, le=100_000)
+    """Epochs of the whole training, of which `steps` are run."""
     text: str | None = None
     """A text file of yours; null: the sources of Python's standard library, byte by byte."""
     data: JsonLines | HubDataset | None = None
@@ -148,6 +152,14 @@ class TrainWorkload(WorkloadBase):
     def _groups_are_hsdps(self) -> "TrainWorkload":
         if self.shard_ranks is not None and self.strategy != "hsdp":
             raise placed_error("`shard_ranks` is HSDP's", ("shard_ranks",), "`strategy: hsdp`")
+        return self
+
+    @model_validator(mode="after")
+    def _epochs_have_samples(self) -> "TrainWorkload":
+        if self.epochs > 1 and self.epoch_samples is None:
+            raise placed_error(
+                "`epochs` of how many samples?", ("epochs",), "`epoch_samples: 7473`"
+            )
         return self
 
     @model_validator(mode="after")
