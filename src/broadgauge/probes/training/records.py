@@ -25,7 +25,7 @@ def read_json_lines(source: JsonLinesText) -> Text:
     path = Path(source.path)
     try:
         refuse_special(path)
-        return _join(_json_lines(path), source.field, str(path))
+        return _join(json_lines(path), source.field, str(path))
     except OSError as error:
         raise RefusedError(f"the training data `{path}` can't be read: {error.strerror}") from error
 
@@ -36,6 +36,12 @@ def read_dataset(source: DatasetText) -> Text:
     Nothing is fetched: emulated nodes have no way out, and a download is no part of a trial.
     Raises RefusedError.
     """
+    parts = [part for part in (source.dataset, source.subset, source.split) if part]
+    return _join(dataset_rows(source), source.field, " ".join(parts))
+
+
+def dataset_rows(source: DatasetText) -> Records:
+    """Its rows, each with its place. Raises RefusedError where it can't be opened."""
     name = source.dataset
     if importlib.util.find_spec("datasets") is None:
         raise RefusedError(
@@ -44,16 +50,14 @@ def read_dataset(source: DatasetText) -> Text:
     # Read by the library when it is imported.
     os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
     rows = _open_dataset(source)
-    parts = [part for part in (name, source.subset, source.split) if part]
-    records = ((f"{name}, row {number}", row) for number, row in enumerate(rows))
-    return _join(records, source.field, " ".join(parts))
+    return ((f"{name}, row {number}", row) for number, row in enumerate(rows))
 
 
 def _join(records: Records, field: str, description: str) -> Text:
     parts: list[bytes] = []
     size_bytes = 0
     for place, record in records:
-        parts.append(_utf8(_text_in(record, field, place), field, place) + b"\n")
+        parts.append(utf8(text_in(record, field, place), field, place) + b"\n")
         size_bytes += len(parts[-1])
         if size_bytes >= MAX_TEXT_BYTES:
             break
@@ -64,7 +68,7 @@ def _join(records: Records, field: str, description: str) -> Text:
     )
 
 
-def _utf8(text: str, field: str, place: str) -> bytes:
+def utf8(text: str, field: str, place: str) -> bytes:
     """JSON can write half of a surrogate pair, which is no character."""
     try:
         return text.encode()
@@ -74,8 +78,8 @@ def _utf8(text: str, field: str, place: str) -> bytes:
         raise RefusedError(f"{place}: {reason}") from error
 
 
-def _json_lines(path: Path) -> Records:
-    """Empty lines are left out."""
+def json_lines(path: Path) -> Records:
+    """Empty lines are left out. Raises RefusedError with file and line."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():
@@ -97,35 +101,48 @@ def _json(line: bytes, place: str) -> Any:
         raise RefusedError(f"{place}: not a line of JSON: {error}") from error
 
 
-def _text_in(record: Any, field: str, place: str) -> str:
+def text_in(record: Any, field: str, place: str) -> str:
     """The text under the key; dots step into objects."""
+    value = value_in(record, field, place)
+    if not isinstance(value, str):
+        raise RefusedError(f"{place}: `{field}` is no text, but {kind_of(value)}")
+    return value
+
+
+def value_in(record: Any, field: str, place: str) -> Any:
+    """What is under the key; dots step into objects."""
     value = record
     for key in field.split("."):
         if not isinstance(value, dict):
-            raise RefusedError(f"{place}: no object to find `{field}` in, but {_kind(value)}")
+            raise RefusedError(f"{place}: no object to find `{field}` in, but {kind_of(value)}")
         if key not in value:
             known = (str(name).encode(errors="backslashreplace").decode() for name in value)
             hint = did_you_mean(key, known)
             raise RefusedError(f"{place}: no key `{field}`" + (f"; {hint}" if hint else ""))
         value = value[key]
-    if not isinstance(value, str):
-        raise RefusedError(f"{place}: `{field}` is no text, but {_kind(value)}")
     return value
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """A value that is not what was asked for, in words."""
     return "null" if value is None else f"{type(value).__name__} {str(value)[:40]!r}"
 
 
 def _open_dataset(source: DatasetText) -> Any:
     from datasets import DatasetDict, load_dataset, load_from_disk  # only once offline is set
+    from datasets.exceptions import DatasetsError
 
     try:
         if _is_saved(Path(source.dataset)):
             saved = load_from_disk(source.dataset)
             return saved[source.split] if isinstance(saved, DatasetDict) else saved
         return load_dataset(source.dataset, source.subset, split=source.split)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, LookupError, DatasetsError) as error:
+        if Path(source.dataset).is_dir():
+            raise RefusedError(
+                f"the folder `{source.dataset}` can't be opened as a data set: "
+                f"{type(error).__name__}: {error}; `save_to_disk` makes one"
+            ) from error
         arguments = ", ".join(repr(part) for part in (source.dataset, source.subset) if part)
         raise RefusedError(
             f"the data set `{source.dataset}` can't be opened without the internet: "

@@ -1,0 +1,1 @@
+"""How does text become samples of token ids, once, and found again by content?"""
