@@ -9,6 +9,7 @@ import platform
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from broadgauge.messages.tasks import (
     DatasetText,
@@ -17,12 +18,31 @@ from broadgauge.messages.tasks import (
     StandardLibraryText,
     TextSource,
 )
+from broadgauge.messages.training_data import PreparedSamples, SyntheticSamples
 from broadgauge.messages.vocabulary import assert_never
 from broadgauge.probes.training.records import read_dataset, read_json_lines
 from broadgauge.probes.training.text import MAX_TEXT_BYTES, Text, refuse_special
 from broadgauge.probes.trial import RefusedError
 
+if TYPE_CHECKING:
+    from broadgauge.probes.training.prepared import PreparedTokens
+
 NOT_LIBRARY = {"site-packages", "dist-packages", "__pycache__", "test", "tests", "idlelib"}
+
+
+def read_data(
+    source: TextSource | PreparedSamples | SyntheticSamples, vocabulary: int
+) -> "Text | PreparedTokens":
+    """What a training reads: text, or tokens of the model's vocabulary. Raises RefusedError."""
+    if not isinstance(source, PreparedSamples | SyntheticSamples):
+        return read_text(source)
+    # torch, which a text does without.
+    from broadgauge.probes.training.prepared import open_prepared
+    from broadgauge.probes.training.synthetic import synthetic_tokens
+
+    if isinstance(source, SyntheticSamples):
+        return synthetic_tokens(source, vocabulary)
+    return open_prepared(source.path, vocabulary)
 
 
 def read_text(source: TextSource) -> Text:
