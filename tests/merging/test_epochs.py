@@ -18,6 +18,7 @@ RUNS = st.builds(
     warm_up_s=SECONDS,
     warm_up_steps=st.integers(1, 6),
     measured_s=st.lists(SECONDS, min_size=1, max_size=20),
+    mean_s=SECONDS,
 )
 SAID = TrainSummary(
     trial_id="t",
@@ -36,7 +37,9 @@ SAID = TrainSummary(
 
 
 def test_a_second_epoch_that_was_measured_is_the_sum_of_its_steps() -> None:
-    steps = RunSteps(warm_up_s=9.0, warm_up_steps=2, measured_s=(1.0, 2.0, 3.0, 4.0, 5.0))
+    steps = RunSteps(
+        warm_up_s=9.0, warm_up_steps=2, measured_s=(1.0, 2.0, 3.0, 4.0, 5.0), mean_s=3.0
+    )
     assert epoch_time(steps, 3) == (2.0 + 3.0 + 4.0, 1.0)  # steps 3, 4 and 5
     assert epoch_time(steps, 4) == (4 * 3.0, 3 / 4)  # its step 7 was not run
     assert epoch_time(steps, 1) == (3.0, 0.0)  # in the warm-up
@@ -44,7 +47,7 @@ def test_a_second_epoch_that_was_measured_is_the_sum_of_its_steps() -> None:
 
 
 def test_a_training_is_what_was_run_and_the_rest_at_the_mean() -> None:
-    steps = RunSteps(warm_up_s=9.0, warm_up_steps=2, measured_s=(1.0, 3.0))
+    steps = RunSteps(warm_up_s=9.0, warm_up_steps=2, measured_s=(1.0, 3.0), mean_s=2.0)
     assert training_time(steps, 4) == (13.0, 1.0)
     assert training_time(steps, 10) == (13.0 + 6 * 2.0, 0.4)
     assert training_time(steps, 3) == (10.0, 1.0)
@@ -68,7 +71,9 @@ def completion(*summaries: TrainSummary, **keys: object) -> MeasurementBuilder:
         {"kind": "train", "batch_per_rank": 2, "accumulation": 3, "warm_up_steps": 2} | keys
     )
     found = MeasurementBuilder()
-    put_completion(found, make_case(train, nodes=2), train, (1.0, 1.0, 1.0, 1.0), summaries)
+    samples = (4, 4, 2, 4) if train.packing else ()
+    case = make_case(train, nodes=2)
+    put_completion(found, case, train, (1.0, 1.0, 1.0, 1.0), samples, summaries)
     return found
 
 
@@ -91,3 +96,20 @@ def test_the_slowest_rank_counts_and_nothing_is_made_up() -> None:
     assert found.metrics["completion_time_s"] is None
     assert found.metrics["training_time_s"] == pytest.approx(3.0 + 1.0)
     assert "start_up_time_s" not in found.metrics
+
+
+def test_an_epoch_of_packed_samples_is_its_sets_and_lasts_as_its_samples_do() -> None:
+    """10 samples in steps of 4, 4 and 2; the second epoch is steps 3 to 5. Four measured steps took
+    14 samples."""
+    packed = {
+        "data": {"samples": 10, "mean_length": 8},
+        "packing": {"max_batch_len": 32, "effective_batch_size": 4},
+        "batch_per_rank": 2,
+        "accumulation": 1,
+    }
+    said = TrainSummary(
+        **{name: getattr(SAID, name) for name in SAID.__slots__} | {"epoch_samples": 10}
+    )
+    found = completion(said, said, **packed, epochs=100).metrics
+    assert (found["epoch_time_s"], found["epoch_measured_ratio"]) == (3.0, 1.0)
+    assert found["training_time_s"] == pytest.approx(3.0 + 4.0 + 294 * (4 / 14 * 10 / 3))

@@ -3,7 +3,7 @@
 from broadgauge.messages.tasks import TrainTask
 from broadgauge.probes.calibration.steps import ALONE
 from broadgauge.probes.devices import CpuDevice
-from broadgauge.probes.training.probe import read_text
+from broadgauge.probes.training.sources import read_data
 from broadgauge.probes.training.trainer import Trainer
 from broadgauge.specs.workloads.tasks import train_task as task_of_training
 from broadgauge.specs.workloads.workload import LlamaModel, TrainWorkload
@@ -23,7 +23,7 @@ def train_task(**keys: object) -> TrainTask:
 def trainer_of(**keys: object) -> Trainer:
     """One rank's, with its weights drawn."""
     task = train_task(**keys)
-    return Trainer(task, 0, ALONE, CpuDevice(), read_text(task.text))
+    return Trainer(task, 0, ALONE, CpuDevice(), read_data(task.text, task.model.vocabulary))
 
 
 def losses(**keys: object) -> tuple[float | None, ...]:

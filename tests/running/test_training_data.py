@@ -73,3 +73,27 @@ def test_a_node_holds_a_replica_of_hsdp_and_a_share_of_fsdp():
     assert held_bytes(4, 2, strategy="hsdp", shard_ranks=4)[copy] == pytest.approx(
         2 * fsdp[copy], rel=0.01
     )
+
+
+def test_what_is_offloaded_is_held_by_the_host():
+    """16 bytes a parameter: weights, gradients and two moments. What is frozen has no copy."""
+    parameters = GptModel(layers=8, hidden=1024, heads=8).parameters
+    whole = held_bytes(2, 4, strategy="hsdp", cpu_offload=True)
+    assert whole["model and optimizer, offloaded"] == pytest.approx(16 * parameters, rel=0.01)
+    kept = held_bytes(2, 4, strategy="hsdp")
+    assert "model and optimizer, offloaded" not in kept
+    (copy,) = (name for name in kept if name.startswith("a copy of weights"))
+    assert kept[copy] == pytest.approx(12 * parameters, rel=0.01)
+    assert held_bytes(2, 4, strategy="hsdp", lora={"rank": 2})[copy] < kept[copy] / 20
+
+
+def test_made_up_samples_are_held_while_they_are_drawn():
+    samples = {"samples": 1_000_000, "mean_length": 20}
+    found = held_bytes(2, 4, data=samples)
+    assert found["made-up samples"] == pytest.approx(4 * 4 * 20_000_000, rel=0.1)
+    assert "text" not in found
+
+
+def test_a_prepared_set_that_is_not_there_is_said_before_the_run(tmp_path):
+    with pytest.raises(InputError, match=r"`data.prepared` of train: `.*nowhere` is no folder"):
+        check(tmp_path, data={"prepared": "nowhere"})

@@ -6,7 +6,8 @@ Steps are counted from the training's first, warm-up included. An epoch of n sam
 
 - `epoch_time_s` is the second epoch's, steps to 2 x steps - 1, the one that published figures take,
   since the first has the start's overheads in it. *Measured* where every step of it was: their sum.
-  Else *extrapolated*: the mean measured step x steps. `epoch_measured_ratio` is the share of its
+  Else *extrapolated*: the mean measured step x steps; of packed samples, whose steps differ, the
+  measured time a sample x the epoch's samples. `epoch_measured_ratio` is the share of its
   steps that was measured: below 1 it is extrapolated.
 - `training_time_s` is that of all epochs: steps that were run, the warm-up's too, as long as they
   took, the others at the mean measured step.
@@ -24,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from broadgauge.merging.metrics import MeasurementBuilder
+from broadgauge.messages.epochs import steps_per_epoch
 from broadgauge.messages.rank import TrainSummary
 from broadgauge.specs.case import Case
 from broadgauge.specs.workloads.workload import TrainWorkload
@@ -38,10 +40,8 @@ class RunSteps:
     warm_up_steps: int
     measured_s: Sequence[float]
     """Of each step after it; at least one."""
-
-    @property
-    def mean_s(self) -> float:
-        return statistics.fmean(self.measured_s)
+    mean_s: float
+    """What a step that was not run is taken to last."""
 
     def measured_within(self, begin: int, end: int) -> Sequence[float]:
         """Those of the steps begin to end - 1 that were measured."""
@@ -72,20 +72,32 @@ def put_completion(
     case: Case,
     train: TrainWorkload,
     measured_s: Sequence[float],
+    num_samples: Sequence[int],
     summaries: Sequence[TrainSummary],
 ) -> None:
-    """What starting and loading took; and, where the workload says how many samples an epoch has,
-    an epoch's time and the whole training's."""
+    """What starting and loading took; and, where the workload or its packed samples say how long an
+    epoch is, an epoch's time and the whole training's.
+
+    `num_samples`: of each measured step, all ranks; empty: all are as large.
+    """
     start_up_s, load_s = _slowest(summaries, "start_up_s"), _slowest(summaries, "load_s")
     for name, seconds in (("start_up_time_s", start_up_s), ("load_time_s", load_s)):
         if seconds is not None:
             found.put(name, seconds)
     warm_up_s = _slowest(summaries, "warm_up_s")
-    if train.epoch_samples is None or not measured_s or warm_up_s is None:
+    epoch_samples = _epoch_samples(train, summaries)
+    if epoch_samples is None or not measured_s or warm_up_s is None:
         return
-    steps = RunSteps(warm_up_s=warm_up_s, warm_up_steps=train.warm_up_steps, measured_s=measured_s)
-    samples_per_step = train.batch_per_rank * train.accumulation * case.world_size
-    epoch_steps = -(-train.epoch_samples // samples_per_step)
+    epoch_steps = steps_per_epoch(epoch_samples, _samples_per_step(train, case))
+    mean_s = statistics.fmean(measured_s)
+    if num_samples:
+        mean_s = sum(measured_s) / sum(num_samples) * epoch_samples / epoch_steps
+    steps = RunSteps(
+        warm_up_s=warm_up_s,
+        warm_up_steps=train.warm_up_steps,
+        measured_s=measured_s,
+        mean_s=mean_s,
+    )
     epoch_s, epoch_ratio = epoch_time(steps, epoch_steps)
     training_s, run_ratio = training_time(steps, train.epochs * epoch_steps)
     found.put("epoch_time_s", epoch_s)
@@ -96,6 +108,20 @@ def put_completion(
     reason = "the kernel does not tell when a rank's process began"
     found.put("completion_time_s", sum(known) if len(known) == len(parts) else None, reason)
     found.put("completion_measured_ratio", run_ratio)
+
+
+def _epoch_samples(train: TrainWorkload, summaries: Sequence[TrainSummary]) -> int | None:
+    """As the workload or its packed samples have it; None: they don't say."""
+    if train.packing is None:
+        return train.epoch_samples
+    return next((s.epoch_samples for s in summaries if s.epoch_samples is not None), None)
+
+
+def _samples_per_step(train: TrainWorkload, case: Case) -> int:
+    """Of all ranks; of an epoch's last step of packed samples, what is left."""
+    if train.packing is None:
+        return train.batch_per_rank * train.accumulation * case.world_size
+    return train.packing.effective_batch_size
 
 
 def _slowest(summaries: Sequence[TrainSummary], name: str) -> float | None:

@@ -24,6 +24,7 @@ from broadgauge.merging.metrics import (
     put_nodes,
     why_no_traffic,
 )
+from broadgauge.merging.packed_steps import SameSteps, put_packing, samples_by_step
 from broadgauge.merging.rank_blocks import RankBlocks, same_of_all_ranks
 from broadgauge.messages.rank import StepCollective, StepsBlock, TrainSummary
 from broadgauge.messages.vocabulary import StepMode
@@ -35,9 +36,6 @@ from broadgauge.specs.workloads.workload import TrainWorkload
 CHECKSUM_TOLERANCE = 1e-7
 """Relative; ranks that trained together differ by nothing, ranks that did not by far more."""
 NO_STEPS = "no block of steps was finished by all ranks"
-
-SameSteps = tuple[StepsBlock, ...]
-"""The same block of steps, of every rank."""
 
 
 def merge_training(
@@ -64,7 +62,8 @@ def merge_training(
     used = [intervals[same[0].label] for same in on if same[0].label in intervals]
     _put_traffic(found, case, used, (step_s, len(on_s)), summaries)
     put_nodes(found, case, used)
-    put_completion(found, case, train, on_s, summaries)
+    put_packing(found, on, summaries, step_s)
+    put_completion(found, case, train, on_s, samples_by_step(on), summaries)
     found.data = summaries[0].data if summaries else None
     found.error = _apart(ranks) or _thawed(ranks)
     return found

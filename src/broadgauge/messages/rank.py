@@ -151,6 +151,10 @@ class StepsBlock:
     seconds: tuple[float, ...]
     losses: tuple[float | None, ...]
     """None: not finite."""
+    num_samples: tuple[int, ...] = ()
+    """Of this rank, by step; empty: all steps are as large."""
+    num_tokens: tuple[int, ...] = ()
+    """The same, padding not counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +191,12 @@ class TrainSummary:
     """To open the data, build the model and draw its weights."""
     warm_up_s: float | None = None
     """Of the warm-up's steps."""
+    epoch_samples: int | None = None
+    """Of the set whose samples are packed; None: none are."""
+    micro_batches_count: float | None = None
+    """Mean of the measured steps, of packed samples."""
+    padding_ratio: float | None = None
+    """The same, share of the positions that this rank computes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

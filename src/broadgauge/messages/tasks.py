@@ -10,6 +10,7 @@ from typing import Literal
 
 from broadgauge.messages.adapters import Adapters
 from broadgauge.messages.model_shape import ModelShape
+from broadgauge.messages.training_data import PreparedSamples, SyntheticSamples, TokenBudget
 from broadgauge.messages.vocabulary import (
     ActivationCheckpointing,
     AttentionName,
@@ -93,6 +94,7 @@ class DatasetText:
 
 
 TextSource = StandardLibraryText | FileText | JsonLinesText | DatasetText
+DataSource = TextSource | PreparedSamples | SyntheticSamples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +117,7 @@ class TrainTask:
     block_steps: int
     communication_off: bool
     """Also measure the step whose collectives send nothing."""
-    text: TextSource
+    text: DataSource
     shard_ranks: int | None = None
     """Of HSDP's groups; None: those of a node."""
     compile: bool = False
@@ -126,6 +128,8 @@ class TrainTask:
     cpu_offload: bool = False
     reduce_each_micro_batch: bool = False
     """Sharded gradients are reduced with each micro-batch, not with the last one alone."""
+    packing: TokenBudget | None = None
+    """In the place of `batch_per_rank` and `accumulation`; None: they hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

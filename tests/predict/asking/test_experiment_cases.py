@@ -79,6 +79,16 @@ def test_an_experiment_without_training_is_refused() -> None:
         cases(text)
 
 
+def test_packed_samples_are_left_out_by_name() -> None:
+    text = (
+        "name: x\nnetworks: [{name: n, rate_gbps: 1}]\nworkloads:\n  - kind: train\n"
+        "    data: {samples: 9, mean_length: 8}\n"
+        "    packing: {max_batch_len: 64, effective_batch_size: 4}\n"
+    )
+    with pytest.raises(InputError, match="`train` has batches by a budget of tokens"):
+        cases(text)
+
+
 def test_nics_and_tokens_are_those_of_the_file() -> None:
     found = cases()
     assert "NICs a node: 2 (fast)" in found.assumed

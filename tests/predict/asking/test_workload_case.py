@@ -34,6 +34,25 @@ def test_batches_are_counted_in_sequences_and_passes_in_micro_batches() -> None:
     assert case.sync_every_micro_batch is False
 
 
+def test_what_is_trained_and_kept_is_asked_as_it_is() -> None:
+    asked = workload(
+        strategy="hsdp",
+        lora={"rank": 4, "targets": ["projection"]},
+        activation_checkpointing="full",
+        attention="eager",
+        cpu_offload=True,
+        reduce_each_micro_batch=True,
+        accumulation=2,
+    )
+    case = training_case(asked, gpu="h200", nodes=2, ranks_per_node=4, fabric=Fabric())
+    assert (case.lora, case.recompute, case.flash_attention) == (True, "full", False)
+    assert (case.cpu_offload, case.sync_every_micro_batch) == (True, True)
+    assert case.model.adapter_params == 4 * (384 + 384)
+    plain = training_case(workload(), gpu="h200", nodes=2, ranks_per_node=4, fabric=Fabric())
+    assert (plain.lora, plain.recompute, plain.flash_attention) == (False, "none", True)
+    assert plain.model.adapter_params is None
+
+
 @pytest.mark.parametrize(
     ("changes", "precision", "gradient_bytes"),
     [
@@ -124,6 +143,12 @@ def test_what_is_not_emulated_is_what_its_face_says(
             "`shard_ranks: 2` of `train` on 2x4: of HSDP predictions know groups of a whole node",
         ),
         ({"strategy": "fsdp", "compile": True}, (2, 4), None),
+        ({"activation_checkpointing": "full", "lora": {"rank": 4}}, (2, 4), None),
+        (
+            {"activation_checkpointing": "selective"},
+            (2, 4),
+            "`activation_checkpointing: selective` of `train`: it keeps the results of matrix",
+        ),
     ],
 )
 def test_what_can_not_be_asked_says_why(

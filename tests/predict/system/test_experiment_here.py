@@ -49,6 +49,12 @@ def test_each_training_is_predicted_once() -> None:
     ("keys", "reason"),
     [
         ("compile: true", "a system file has measured no step with `compile: true`"),
+        ("lora: {rank: 2}", "a system file has measured no step with `lora`"),
+        ("attention: eager", "a system file has measured no step with `attention: eager`"),
+        (
+            "activation_checkpointing: full, strategy: fsdp, cpu_offload: true",
+            "a system file has measured no step with `activation_checkpointing` and `cpu_offload`",
+        ),
         (
             "model: {kind: llama}, compile: true",
             "a system file has measured no step with a Llama-like model and `compile: true`",

@@ -10,10 +10,15 @@ from broadgauge.results.model import CaseSummary
 from broadgauge.specs.workloads.workload import TrainWorkload
 
 
-def summary(epochs: int = 1, **metrics: float) -> CaseSummary:
-    train = TrainWorkload.model_validate(
-        {"kind": "train", "epoch_samples": 35_456, "epochs": epochs}
-    )
+EPOCH = {"epoch_samples": 35_456}
+PACKED = {
+    "data": {"samples": 100, "mean_length": 20},
+    "packing": {"max_batch_len": 200, "effective_batch_size": 10},
+}
+
+
+def summary(epochs: int = 1, keys: Any = EPOCH, **metrics: float) -> CaseSummary:
+    train = TrainWorkload.model_validate({"kind": "train", "epochs": epochs} | keys)
     made: Any = SimpleNamespace(case=SimpleNamespace(workload=train), value=metrics.get)
     return cast("CaseSummary", made)
 
@@ -49,3 +54,10 @@ def test_a_completion_says_its_parts_and_what_was_run() -> None:
 
 def test_nothing_is_said_where_nobody_said_how_long_an_epoch_is() -> None:
     assert list(completion_words(summary(step_time_s=1.0))) == []
+
+
+def test_an_epoch_of_packed_samples_is_told_without_their_number() -> None:
+    """Which the set has, and the record's `data` says."""
+    made = summary(keys=PACKED, epoch_time_s=60.0, epoch_measured_ratio=0.0)
+    (said,) = completion_words(made)
+    assert said == "an epoch: 60 s, extrapolated: none of the second epoch was measured"

@@ -9,7 +9,6 @@ from pydantic import ValidationError, model_validator
 from broadgauge.messages.training_data import PreparedSamples, SyntheticSamples, TokenBudget
 from broadgauge.specs.base import Spec
 from broadgauge.specs.workloads.prepared_data import (
-    Epochs,
     Packing,
     PreparedData,
     SyntheticData,
@@ -20,11 +19,12 @@ PACKING = {"max_batch_len": 35_000, "effective_batch_size": 3840}
 SAMPLES = {"samples": 9872, "mean_length": 1483}
 
 
-class Training(Epochs):
+class Training(Spec):
     """As a training has these keys."""
 
     batch_per_rank: int = 2
     accumulation: int = 1
+    epoch_samples: int | None = None
     seq_len: int = 8192
     data: PreparedData | SyntheticData | None = None
     packing: Packing | None = None
@@ -58,7 +58,6 @@ def test_synthetic_samples_are_told_with_nothing_left_to_choose() -> None:
 
 def test_keys_that_are_not_given_are_in_no_form() -> None:
     assert read().model_dump(exclude_defaults=True) == {}
-    assert (read().epochs, read().epoch_samples) == (1, None)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +91,6 @@ def test_keys_that_are_not_given_are_in_no_form() -> None:
         ({"data": {"prepared": "a"}, "packing": PACKING | {"max_batch_len": 1}}, "equal to 2"),
         ({"data": {"samples": 9, "mean_length": 1}}, "equal to 2"),
         ({"data": {"prepared": ""}}, "at least 1 character"),
-        ({"epochs": 0}, "equal to 1"),
     ],
 )
 def test_what_does_not_go_together_is_said(keys: dict[str, Any], words: str) -> None:

@@ -8,7 +8,13 @@ from broadgauge.messages.rank import RankGroup, StepCollective
 from broadgauge.messages.strategies import Split, split_of
 from broadgauge.specs.case import Case
 from broadgauge.specs.workloads.model_messages import fsdp_units
-from broadgauge.specs.workloads.workload import DATA_TYPE_BYTES, CollectiveOp, TrainWorkload
+from broadgauge.specs.workloads.workload import (
+    DATA_TYPE_BYTES,
+    CollectiveOp,
+    Packing,
+    SyntheticData,
+    TrainWorkload,
+)
 
 _FLOPS = {"cpu": 20e9, "cuda": 150e12}
 """FLOP/s of one rank in a small GPT's step. A guess."""
@@ -28,9 +34,9 @@ class TrainingInEngine(KindInEngine):
     def trial_s(self, case: Case) -> float:
         """Steps with communication on and off; what computing hides of it is not taken off."""
         train = self.train
-        tokens = train.batch_per_rank * train.accumulation * train.model.seq_len
+        tokens = tokens_per_rank(train, case.world_size)
         compute_s = tokens * train.flops_per_token / _FLOPS[case.device]
-        compute_s += _LATENCY_PER_STEP_S * train.accumulation
+        compute_s += _LATENCY_PER_STEP_S * most_micro_batches(train, case.world_size)
         communicating_s = compute_s
         if self.why_not_run(case) is None:
             sent = step_collectives(train, case.nodes, case.ranks_per_node)
@@ -53,7 +59,8 @@ class TrainingInEngine(KindInEngine):
 
     @property
     def uses_folder(self) -> bool:
-        return self.train.text is not None or self.train.data is not None
+        is_read = not isinstance(self.train.data, SyntheticData | None)
+        return self.train.text is not None or is_read
 
 
 def split(train: TrainWorkload, nodes: int, ranks_per_node: int) -> Split:
@@ -64,6 +71,34 @@ def split(train: TrainWorkload, nodes: int, ranks_per_node: int) -> Split:
         ranks_per_node=ranks_per_node,
         shard_ranks=train.shard_ranks,
     )
+
+
+def tokens_per_rank(train: TrainWorkload, world_size: int) -> int:
+    """Of a step; of packed samples as many as made-up ones have on average, else at most: every
+    sample being as long as is taken."""
+    if train.packing is None:
+        return train.batch_per_rank * train.accumulation * train.model.seq_len
+    sample_tokens = longest_sample(train.model.seq_len, train.packing)
+    if isinstance(train.data, SyntheticData):
+        sample_tokens = train.data.mean_length
+    return -(-train.packing.effective_batch_size * sample_tokens // world_size)
+
+
+def longest_sample(seq_len: int, packing: Packing) -> int:
+    """What the model takes and the budget does not leave out."""
+    return min(seq_len, packing.max_batch_len)
+
+
+def most_micro_batches(train: TrainWorkload, world_size: int) -> int:
+    """Of a step. Of packed samples: a micro-batch that is full leaves less than a sample's length
+    empty on each rank, and less than half, since the longest come first; and none has fewer than
+    one sample of the step's."""
+    if train.packing is None:
+        return train.accumulation
+    budget = train.packing.max_batch_len
+    used = max(budget - longest_sample(train.model.seq_len, train.packing), budget // 2)
+    full = -(-tokens_per_rank(train, world_size) // used)
+    return min(full, train.packing.effective_batch_size)
 
 
 def step_collectives(
@@ -79,12 +114,13 @@ def step_collectives(
     tests/probes/test_training_strategies.py.
     """
     ranks = split(train, nodes, ranks_per_node)
-    reductions = train.accumulation if train.reduce_each_micro_batch else 1
+    micro_batches = most_micro_batches(train, ranks.world_size)
+    reductions = micro_batches if train.reduce_each_micro_batch else 1
     gradients = reductions * train.trained_parameters * DATA_TYPE_BYTES[train.gradient_dtype]
     found = []
     if ranks.shards > 1:
         inside = ranks.shard_group
-        found.append(_collective("all_gather", _gathered_bytes(train), inside))
+        found.append(_collective("all_gather", _gathered_bytes(train, micro_batches), inside))
         found.append(_collective("reduce_scatter", gradients, inside))
     if ranks.replicas > 1:
         share = gradients // ranks.shards
@@ -92,10 +128,10 @@ def step_collectives(
     return tuple(found)
 
 
-def _gathered_bytes(train: TrainWorkload) -> int:
+def _gathered_bytes(train: TrainWorkload, micro_batches: int) -> int:
     *blocks, rest = fsdp_units(train.model, train.adapters)
     is_freed = train.reshard_after_forward or train.reduce_each_micro_batch
-    passes = train.accumulation if is_freed else 1
+    passes = micro_batches if is_freed else 1
     gathers = (2 if train.reshard_after_forward else 1) * passes
     return (gathers * sum(blocks) + passes * rest) * DATA_TYPE_BYTES[train.dtype]
 

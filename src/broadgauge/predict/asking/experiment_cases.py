@@ -9,7 +9,7 @@ from broadgauge.predict.asking.from_catalog import fabric_named, usual_gpus_per_
 from broadgauge.predict.asking.question import fault_of
 from broadgauge.predict.asking.workload_case import fabric_of, training_case, why_unknown
 from broadgauge.predict.case import Fabric, TrainingCase, own_gpu_of
-from broadgauge.predict.kinds import training_of
+from broadgauge.predict.kinds import left_out_words, training_of
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
@@ -50,7 +50,7 @@ def experiment_cases(
     assumed |= dict.fromkeys(_inferred_words(experiment, cases))
     others = [each for each in experiment.workloads if training_of(each) is None]
     for workload in others:
-        left_out[f"`{workload.name}` is no training (`kind: {workload.kind}`)"] = 1
+        left_out[left_out_words(workload)] = 1
     if not cases:
         reasons = "; ".join(left_out)
         raise InputError(

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from broadgauge.engine.kinds.training import split
+from broadgauge.engine.kinds.training import most_micro_batches, split
 from broadgauge.messages.model_shape import GptShape
 from broadgauge.predict.asking.from_catalog import priced_as
 from broadgauge.predict.case import Fabric, ModelShape, Precision, TrainingCase, Transport
@@ -40,6 +40,9 @@ def training_case(
     `gpu` is a name of the catalog, or that of a system file's device.
     """
     ranks = nodes * ranks_per_node
+    micro_batch = float(workload.batch_per_rank)
+    if workload.packing is not None:  # as many tokens as sequences of `seq_len` have
+        micro_batch = workload.packing.max_batch_len / workload.model.seq_len
     return TrainingCase(
         name=name or workload.name,
         model=_trained_shape(workload),
@@ -50,8 +53,8 @@ def training_case(
         strategy=workload.strategy,
         data_parallel=ranks,
         seq_len=workload.model.seq_len,
-        global_batch=float(workload.batch_per_rank * workload.accumulation * ranks),
-        micro_batch=float(workload.batch_per_rank),
+        global_batch=micro_batch * most_micro_batches(workload, ranks) * ranks,
+        micro_batch=micro_batch,
         precision=PRECISIONS[workload.dtype],
         gradient_bytes=float(DATA_TYPE_BYTES[workload.gradient_dtype]),
         framework=REFERENCE_FRAMEWORK,
@@ -74,6 +77,11 @@ def why_unknown(workload: TrainWorkload, nodes: int, ranks_per_node: int) -> str
         split(workload, nodes, ranks_per_node)
     except ValueError as error:
         return f"`{workload.name}` on {nodes}x{ranks_per_node}: {error}"
+    if workload.activation_checkpointing == "selective":
+        return (
+            f"`activation_checkpointing: selective` of `{workload.name}`: it keeps the results of "
+            "matrix products and of attention, and how long the rest takes again is not known"
+        )
     shards = workload.shard_ranks
     if shards is None or shards == ranks_per_node:
         return None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from broadgauge.predict.asking.workload_case import why_unknown
-from broadgauge.predict.kinds import training_of
+from broadgauge.predict.kinds import left_out_words, training_of
 from broadgauge.predict.system.steps import (
     AskedStep,
     backend_of,
@@ -47,7 +47,7 @@ def steps_here(
         workload = training_of(case.workload)
         reason = next((rule.reason for rule in experiment.skip_if if rule.matches(case)), None)
         if workload is None:
-            reason = f"`{case.workload.name}` is no training (`kind: {case.workload.kind}`)"
+            reason = left_out_words(case.workload)
         elif reason is None:
             reason = why_unknown(workload, case.nodes, case.ranks_per_node)
             reason = reason or why_unknown_here(workload)

@@ -8,7 +8,7 @@ from broadgauge.probes.calibration.shapes import Training
 from broadgauge.probes.calibration.timing import timing_of
 from broadgauge.probes.devices import Device
 from broadgauge.probes.identity import RankIdentity
-from broadgauge.probes.training.sources import read_text
+from broadgauge.probes.training.sources import read_data
 from broadgauge.probes.training.trainer import Trainer
 
 WARM_UP_STEPS = 3
@@ -28,7 +28,7 @@ ALONE = RankIdentity(
 def time_step(training: Training, device: Device) -> StepTime:
     """Raises RefusedError where there is not enough memory."""
     task = alone_task(training)
-    trainer = Trainer(task, 0, ALONE, device, read_text(task.text))
+    trainer = Trainer(task, 0, ALONE, device, read_data(task.text, task.model.vocabulary))
     trainer.timed_steps(range(WARM_UP_STEPS))
     once_s, _ = trainer.timed_steps(range(1))
     steps = min(max(round(BUDGET_S / once_s[0]), FEWEST_STEPS), MOST_STEPS)

@@ -7,6 +7,7 @@ the optimizer are put back, so the steps with communication are those of an undi
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from broadgauge.messages.adapters import model_flops_per_token
 from broadgauge.messages.rank import Stalled, StepsBlock, TrainSummary
@@ -14,7 +15,8 @@ from broadgauge.messages.tasks import TrainTask
 from broadgauge.messages.vocabulary import Phase, StepMode
 from broadgauge.probes.devices import Device
 from broadgauge.probes.step_watch import StepWatch
-from broadgauge.probes.training.sources import read_text
+from broadgauge.probes.training.sources import read_data
+from broadgauge.probes.training.step_shares import MeanShare, mean_share
 from broadgauge.probes.training.trainer import Trainer
 from broadgauge.probes.trial import Trial
 
@@ -25,33 +27,56 @@ def measure_training(trial: Trial, task: TrainTask, device: Device) -> None:
     trial.begin_phase(Phase.WARM_UP, "text and model")
     device.reset_peak_memory()
     begin_s = time.monotonic()
-    text = read_text(task.text)
-    trainer = Trainer(task, trial.command.seed, trial.identity, device, text)
+    data = read_data(task.text, task.model.vocabulary)
+    trainer = Trainer(task, trial.command.seed, trial.identity, device, data)
     device.synchronize()
     load_s = time.monotonic() - begin_s
     with watched(trial, trainer):
         warm_up_s, peak_memory_bytes = _warm_up_and_measure(trial, trainer)
-    model = task.model
-    sequences = task.batch_per_rank * task.accumulation
-    tokens = sequences * model.seq_len
+    share, packed = step_share(trainer), trainer.packed
     trial.say(
         TrainSummary(
             trial_id=trial.trial_id,
             parameters=trainer.num_parameters,
-            tokens_per_step=tokens,
-            sequences_per_step=sequences,
+            tokens_per_step=round(share.num_tokens),
+            sequences_per_step=round(share.num_samples),
             gradient_bytes=trainer.gradient_bytes,
             collectives=trainer.communication.collectives(),
-            flops_per_step=model_flops_per_token(model, task.adapters) * tokens,
+            flops_per_step=share.flops,
             peak_memory_bytes=peak_memory_bytes,
-            data=text.description,
+            data=data.description if packed is None else packed.description,
             parameter_checksum=trainer.parameter_checksum(),
             is_frozen_unchanged=trainer.is_frozen_unchanged(),
             compile_s=trainer.compile_s,
             start_up_s=trial.start_up_s,
             load_s=load_s,
             warm_up_s=warm_up_s,
+            epoch_samples=None if packed is None else packed.epoch_samples,
+            micro_batches_count=None if packed is None else share.micro_batches_count,
+            padding_ratio=None if packed is None else share.padding_ratio,
         )
+    )
+
+
+def step_share(trainer: Trainer) -> MeanShare:
+    """What this rank takes of a step: the mean of the measured ones where they differ."""
+    task = trainer.task
+
+    def flops_per_token_of(seq_len: int) -> float:
+        return model_flops_per_token(replace(task.model, seq_len=seq_len), task.adapters)
+
+    if trainer.packed is not None:
+        measured = range(task.warm_up_steps, task.warm_up_steps + task.steps)
+        sizes = [trainer.packed.size(trainer.seed, step) for step in measured]
+        return mean_share(sizes, flops_per_token_of)
+    num_samples = task.batch_per_rank * task.accumulation
+    num_tokens = num_samples * task.model.seq_len
+    return MeanShare(
+        num_samples=num_samples,
+        num_tokens=num_tokens,
+        flops=flops_per_token_of(task.model.seq_len) * num_tokens,
+        micro_batches_count=task.accumulation,
+        padding_ratio=0.0,
     )
 
 
@@ -106,6 +131,8 @@ def _measure_block(trial: Trial, trainer: Trainer, label: str, indexes: range) -
     trainer.device.synchronize()
     with trial.between_marks(label):
         seconds, losses = trainer.timed_steps(indexes)
+    packed = trainer.packed
+    sizes = () if packed is None else tuple(packed.size(trainer.seed, each) for each in indexes)
     trial.say(
         StepsBlock(
             trial_id=trial.trial_id,
@@ -113,5 +140,7 @@ def _measure_block(trial: Trial, trainer: Trainer, label: str, indexes: range) -
             mode=StepMode.TIMED if is_on else StepMode.COMMUNICATION_OFF,
             seconds=seconds,
             losses=losses,
+            num_samples=tuple(size.num_samples for size in sizes),
+            num_tokens=tuple(size.num_tokens for size in sizes),
         )
     )

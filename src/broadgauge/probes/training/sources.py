@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broadgauge.messages.tasks import (
+    DataSource,
     DatasetText,
     FileText,
     JsonLinesText,
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
 NOT_LIBRARY = {"site-packages", "dist-packages", "__pycache__", "test", "tests", "idlelib"}
 
 
-def read_data(
-    source: TextSource | PreparedSamples | SyntheticSamples, vocabulary: int
-) -> "Text | PreparedTokens":
+def read_data(source: DataSource, vocabulary: int) -> "Text | PreparedTokens":
     """What a training reads: text, or tokens of the model's vocabulary. Raises RefusedError."""
     if not isinstance(source, PreparedSamples | SyntheticSamples):
         return read_text(source)

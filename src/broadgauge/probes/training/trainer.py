@@ -15,10 +15,13 @@ from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.step_watch import StepWatch
 from broadgauge.probes.training.adapters import frozen_checksum
 from broadgauge.probes.training.attention import refuse_missing_flash
+from broadgauge.probes.training.batch import Batch
 from broadgauge.probes.training.building import build_model
 from broadgauge.probes.training.communication import Communication
 from broadgauge.probes.training.compiling import begin_compiling, compiled_s
 from broadgauge.probes.training.data import Batches
+from broadgauge.probes.training.packed_batches import PackedBatches
+from broadgauge.probes.training.prepared import PreparedTokens
 from broadgauge.probes.training.shards import whole_of
 from broadgauge.probes.training.snapshot import Snapshot
 from broadgauge.probes.training.strategy import split, spread
@@ -40,12 +43,19 @@ class Trainer:
         seed: int,
         identity: RankIdentity,
         device: Device,
-        text: Text,
+        data: Text | PreparedTokens,
     ) -> None:
         self.task, self.seed, self.identity, self.device = task, seed, identity, device
         self.watch: StepWatch | None = None
         """Told of each step; None: nobody looks whether they still come."""
-        self.batches = Batches(text, task.model, device.torch_device)
+        self.batches: Batches | PackedBatches
+        """By tokens; or all sequences are as long."""
+        if task.packing is None:
+            self.batches = Batches(data, task.model, device.torch_device)
+        else:
+            assert isinstance(data, PreparedTokens), data
+            seq_len = task.model.seq_len
+            self.batches = PackedBatches(data, task.packing, seq_len, identity, device.torch_device)
         if task.attention == "flash":
             shape = task.model
             head_dim = shape.attention_width // shape.heads
@@ -66,25 +76,34 @@ class Trainer:
         return self.strategy.model
 
     @property
+    def packed(self) -> PackedBatches | None:
+        """None: all sequences are as long."""
+        return self.batches if isinstance(self.batches, PackedBatches) else None
+
+    @property
     def communication(self) -> Communication:
         return self.strategy.communication
 
     def step(self, index: int) -> Any:
-        """Trains on the batch of step `index`. Returns this rank's loss, the mean over its
-        micro-batches, still on the device."""
-        task = self.task
-        num_rows = task.batch_per_rank * task.accumulation
-        rows = self.batches.draw(self.seed, index, num_rows, self.identity)
-        tokens, next_tokens = (part.split(task.batch_per_rank) for part in rows)
+        """Trains on the micro-batches of step `index`. Returns this rank's loss, still on the
+        device: over ranks, its mean is that of all tokens that the step predicts."""
+        batches = self.micro_batches(index)
         self.communication.begin_step()
         self._seed_dropout(index)
         self.optimizer.zero_grad()
         losses = [
-            self._add_gradients(*micro_batch, reduces=self._reduces(number))
-            for number, micro_batch in enumerate(zip(tokens, next_tokens, strict=True), start=1)
+            self._add_gradients(batch, reduces=self._reduces(number, len(batches)))
+            for number, batch in enumerate(batches, start=1)
         ]
         self.optimizer.step()
-        return torch.stack(losses).mean()
+        return torch.stack(losses).sum()
+
+    def micro_batches(self, index: int) -> tuple[Batch, ...]:
+        """What this rank reads in step `index`: as many on every rank."""
+        if isinstance(self.batches, PackedBatches):
+            return self.batches.micro_batches(self.seed, index)
+        rows, count = self.task.batch_per_rank, self.task.accumulation
+        return self.batches.micro_batches(self.seed, index, self.identity, rows=rows, count=count)
 
     def _seed_dropout(self, index: int) -> None:
         """A step that is repeated, after one without communication, is the same; ranks differ."""
@@ -92,18 +111,19 @@ class Trainer:
             step = self.seed * 1_000_003 + index
             torch.manual_seed(step * self.identity.world_size + self.identity.rank)
 
-    def _reduces(self, number: int) -> bool:
+    def _reduces(self, number: int, count: int) -> bool:
         """Are the ranks' gradients reduced with this micro-batch of the step, counted from 1?"""
-        return number == self.task.accumulation or self.task.reduce_each_micro_batch
+        return number == count or self.task.reduce_each_micro_batch
 
-    def _add_gradients(self, tokens_bt: Any, next_tokens_bt: Any, *, reduces: bool) -> Any:
-        """Forward and backward of one micro-batch."""
+    def _add_gradients(self, batch: Batch, *, reduces: bool) -> Any:
+        """Forward and backward of one micro-batch. Returns its part of the step's loss, so that
+        ranks' mean is the step's."""
         with nullcontext() if reduces else self.strategy.without_reduction():
             with self.strategy.arithmetic():
-                loss = self.model(tokens_bt, next_tokens_bt)
+                loss = self.model(batch.tokens, batch.next_tokens)
             # Divided, so that the sum over ranks and micro-batches is the mean.
-            (loss / (self.identity.world_size * self.task.accumulation)).backward()
-        return loss.detach()
+            (loss / batch.divisor).backward()
+        return loss.detach() * (self.identity.world_size / batch.divisor)
 
     def timed_steps(self, indexes: range) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
         """How long does each step take, and what are its losses?
@@ -111,6 +131,8 @@ class Trainer:
         A step ends when the device has done its optimizer's work, and the next begins there: the
         times add up to the block's. The ranks begin together; the losses are read afterwards.
         """
+        if self.packed is not None:
+            self.packed.plan(self.seed, indexes)
         if self.identity.world_size > 1:
             Alignment(self.device)()
         clock = self.device.clock()

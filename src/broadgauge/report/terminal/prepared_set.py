@@ -31,6 +31,10 @@ def print_prepared(
     console.print()
     for line in histogram_lines(histogram(counts)):
         console.print(Text(line), no_wrap=True, overflow="ignore", crop=False)
+    console.print()
+    # To be copied: a terminal may fold it, no line end stands in it.
+    hint = Text(f"in a training: data: {{prepared: {printable(str(folder))}}}", style="dim")
+    console.print(hint, no_wrap=True, overflow="ignore", crop=False)
 
 
 def _rows(folder: Path, described: PreparedSet) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,8 @@ def completion_words(summary: CaseSummary) -> Iterator[str]:
     epoch_s, measured = summary.value("epoch_time_s"), summary.value("epoch_measured_ratio")
     if not isinstance(train, TrainWorkload) or epoch_s is None or measured is None:
         return
-    words = f"an epoch of {train.epoch_samples:,} samples: {show('epoch_time_s', epoch_s)}"
+    size = "" if train.epoch_samples is None else f" of {train.epoch_samples:,} samples"
+    words = f"an epoch{size}: {show('epoch_time_s', epoch_s)}"
     yield f"{words}, {_how_known(measured, 'the second epoch was measured')}"
     whole_s, run = summary.value("completion_time_s"), summary.value("completion_measured_ratio")
     if whole_s is None or run is None:

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING
 
 from broadgauge.manifests.memory_need import MIB, MemoryPart, memory_part
 from broadgauge.running.kinds.kind import KindInRunning
+from broadgauge.running.kinds.prepared_samples import check_prepared
 from broadgauge.specs.base import did_you_mean
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
-from broadgauge.specs.workloads.workload import HubDataset, JsonLines, TrainWorkload
+from broadgauge.specs.workloads.workload import (
+    HubDataset,
+    JsonLines,
+    PreparedData,
+    SyntheticData,
+    TrainWorkload,
+)
 from broadgauge.wording.file_kinds import special_kind
 
 if TYPE_CHECKING:
@@ -19,6 +26,12 @@ if TYPE_CHECKING:
 
 TEXT_BYTES = 16 * MIB
 """The most that a rank reads of its text: `probes/training/text.py`, MAX_TEXT_BYTES."""
+
+COPIED_RATIO = 1.5
+"""What is copied of a trained parameter over AdamW's two moments, all in float32: its weight, too.
+Frozen ones are not copied."""
+DRAWN_BYTES = 4
+"""Of a made-up token: probes/training/synthetic.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +57,27 @@ class TrainingInRunning(KindInRunning):
         return tuple(name for name in self.named_files if not name.startswith("/"))
 
     def held_on_host(self, case: Case) -> Iterator[MemoryPart]:
-        """On CPUs the model itself; the copy that `communication_off` needs, which is in the node's
-        memory where a GPU has no room for it (probes/training/snapshot.py); the text."""
-        ranks, use = case.ranks_per_node, _memory_use(self.train, case)
+        """On CPUs the model itself, of which `cpu_offload` keeps the states there for GPUs, too;
+        the copy that `communication_off` needs, which is in the node's memory where a GPU has no
+        room for it (probes/training/snapshot.py); the data."""
+        ranks, train = case.ranks_per_node, self.train
+        use = _memory_use(train.model_copy(update={"cpu_offload": False}), case)
         by_model = "`predict`'s memory model"
         if case.device == "cpu":
             held_bytes = ranks * (use.states_bytes + use.activations_bytes + use.buffers_bytes)
             yield memory_part("model, optimizer and activations", held_bytes, by_model)
-        if self.train.communication_off:
-            copy_bytes = ranks * (use.parameters_bytes + use.optimizer_bytes)
+        elif train.cpu_offload:
+            held_bytes = ranks * use.states_bytes
+            yield memory_part("model and optimizer, offloaded", held_bytes, by_model)
+        if train.communication_off:
+            copy_bytes = ranks * COPIED_RATIO * use.optimizer_bytes
             where = "" if case.device == "cpu" else ", where GPUs have no room for it"
             yield memory_part(f"a copy of weights and optimizer{where}", copy_bytes, by_model)
-        yield memory_part("text", ranks * TEXT_BYTES, "the most that a rank reads of it")
+        if isinstance(train.data, SyntheticData):
+            drawn_bytes = ranks * DRAWN_BYTES * train.data.num_tokens
+            yield memory_part("made-up samples", drawn_bytes, "while they are drawn")
+        else:
+            yield memory_part("text", ranks * TEXT_BYTES, "the most that a rank reads of it")
 
 
 def _memory_use(train: TrainWorkload, case: Case) -> "MemoryUse":
@@ -87,6 +109,13 @@ def _check(train: TrainWorkload, working_folder: Path) -> None:
     match train.data:
         case JsonLines() as lines:
             _check_file(f"`data.jsonl` of {train.name}", lines.jsonl, working_folder)
+        case PreparedData(prepared=name):
+            check_prepared(
+                f"`data.prepared` of {train.name}",
+                working_folder / name,
+                model=train.model,
+                packing=train.packing,
+            )
         case HubDataset() as hub if importlib.util.find_spec("datasets") is None:
             raise InputError(
                 f"`data` of {train.name}: the data set `{hub.dataset}` needs the package "

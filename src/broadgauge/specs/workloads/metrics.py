@@ -187,6 +187,18 @@ REGISTRY: dict[str, Metric] = {
             meaning="time that torch.compile took on the slowest rank, in no measured step",
         ),
         Metric(
+            name="micro_batches_count",
+            direction="neither",
+            meaning="micro-batches a step of packed samples, mean",
+        ),
+        Metric(
+            name="padding_ratio",
+            direction="lower",
+            meaning="share of the computed positions of packed samples that is padding, mean of "
+            "ranks",
+            is_part=True,
+        ),
+        Metric(
             name="start_up_time_s",
             direction="lower",
             meaning="from the start of a rank's process to its process group, slowest rank",

@@ -73,16 +73,6 @@ class Packing(Spec):
         )
 
 
-class Epochs(Spec):
-    """How long is the whole training, counted in samples? The keys of a training that say it."""
-
-    epoch_samples: int | None = Field(default=None, ge=1, le=10**12)
-    """Samples of an epoch; null: those of the prepared or synthetic set with `packing`, else no
-    epoch is known."""
-    epochs: int = Field(default=1, ge=1, le=100_000)
-    """Epochs of the whole training."""
-
-
 def check_samples(
     training: BaseModel, *, data: object, packing: Packing | None, seq_len: int
 ) -> None:

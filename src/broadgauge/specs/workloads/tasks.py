@@ -8,6 +8,7 @@ from typing import assert_never
 from broadgauge.messages.tasks import (
     CollectivesTask,
     CommandTask,
+    DataSource,
     DatasetText,
     FileText,
     JsonLinesText,
@@ -15,7 +16,6 @@ from broadgauge.messages.tasks import (
     RankLayout,
     StandardLibraryText,
     Task,
-    TextSource,
     TrainTask,
 )
 from broadgauge.specs.case import Case
@@ -24,6 +24,8 @@ from broadgauge.specs.workloads.workload import (
     CommandWorkload,
     HubDataset,
     JsonLines,
+    PreparedData,
+    SyntheticData,
     TrainWorkload,
     Workload,
 )
@@ -91,11 +93,12 @@ def train_task(workload: TrainWorkload) -> TrainTask:
         activation_checkpointing=workload.activation_checkpointing,
         cpu_offload=workload.cpu_offload,
         reduce_each_micro_batch=workload.reduce_each_micro_batch,
+        packing=None if workload.packing is None else workload.packing.for_ranks,
     )
 
 
-def text_source(workload: TrainWorkload) -> TextSource:
-    """The user's records or file, else Python's own sources."""
+def text_source(workload: TrainWorkload) -> DataSource:
+    """The user's samples, records or file, else Python's own sources."""
     match workload.data:
         case JsonLines() as lines:
             return JsonLinesText(path=lines.jsonl, field=lines.field)
@@ -103,6 +106,10 @@ def text_source(workload: TrainWorkload) -> TextSource:
             return DatasetText(
                 dataset=hub.dataset, subset=hub.subset, split=hub.split, field=hub.field
             )
+        case PreparedData() as ready:
+            return ready.for_ranks
+        case SyntheticData() as asked:
+            return asked.for_ranks(workload.model.seq_len)
         case None:
             return StandardLibraryText() if workload.text is None else FileText(path=workload.text)
         case unknown:

@@ -12,6 +12,12 @@ from broadgauge.specs.units import SizeBytes, show_parameters
 from broadgauge.specs.workloads.common import WorkloadBase
 from broadgauge.specs.workloads.gpt import DataType, GptModel, Strategy
 from broadgauge.specs.workloads.lora import Lora
+from broadgauge.specs.workloads.prepared_data import (
+    Packing,
+    PreparedData,
+    SyntheticData,
+    check_samples,
+)
 from broadgauge.specs.workloads.trained_model import TrainedModel
 
 
@@ -104,13 +110,18 @@ class TrainWorkload(WorkloadBase):
     learning_rate: float = Field(default=3e-4, gt=0, le=10)
     """Learning rate of AdamW."""
     epoch_samples: int | None = Field(default=None, ge=1, le=10**12)
-    """Samples of an epoch: gives `epoch_time_s` and `completion_time_s`. null: not said."""
+    """Samples of an epoch: gives `epoch_time_s` and `completion_time_s`. null: those of the set
+    with `packing`, else not said."""
     epochs: int = Field(default=1, ge=1, le=100_000)
     """Epochs of the whole training, of which `steps` are run."""
     text: str | None = None
     """A text file of yours; null: the sources of Python's standard library, byte by byte."""
-    data: JsonLines | HubDataset | None = None
-    """Instead of `text`: records, each with a text."""
+    data: JsonLines | HubDataset | PreparedData | SyntheticData | None = None
+    """Instead of `text`: records, each with a text; samples that are tokens already
+    (`{prepared: FOLDER}`), or made up (`{samples: 9872, mean_length: 1483}`)."""
+    packing: Packing | None = None
+    """Of prepared or made-up samples: whole ones by a budget of tokens, in the place of
+    `batch_per_rank` and `accumulation`; null: sequences of `seq_len` tokens, cut anywhere."""
 
     has_steps: ClassVar[bool] = True
 
@@ -149,6 +160,11 @@ class TrainWorkload(WorkloadBase):
         return self
 
     @model_validator(mode="after")
+    def _takes_samples_that_are_there(self) -> "TrainWorkload":
+        check_samples(self, data=self.data, packing=self.packing, seq_len=self.model.seq_len)
+        return self
+
+    @model_validator(mode="after")
     def _groups_are_hsdps(self) -> "TrainWorkload":
         if self.shard_ranks is not None and self.strategy != "hsdp":
             raise placed_error("`shard_ranks` is HSDP's", ("shard_ranks",), "`strategy: hsdp`")
@@ -156,7 +172,7 @@ class TrainWorkload(WorkloadBase):
 
     @model_validator(mode="after")
     def _epochs_have_samples(self) -> "TrainWorkload":
-        if self.epochs > 1 and self.epoch_samples is None:
+        if self.epochs > 1 and self.epoch_samples is None and self.packing is None:
             raise placed_error(
                 "`epochs` of how many samples?", ("epochs",), "`epoch_samples: 7473`"
             )

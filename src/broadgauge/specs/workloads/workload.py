@@ -24,6 +24,7 @@ from broadgauge.specs.workloads.command import (
 from broadgauge.specs.workloads.common import WorkloadBase
 from broadgauge.specs.workloads.gpt import DATA_TYPE_BYTES, DataType, GptModel, Strategy
 from broadgauge.specs.workloads.llama import LlamaModel
+from broadgauge.specs.workloads.prepared_data import Packing, PreparedData, SyntheticData
 from broadgauge.specs.workloads.trained_model import TrainedModel
 from broadgauge.specs.workloads.training import HubDataset, JsonLines, TrainWorkload
 
@@ -56,8 +57,11 @@ __all__ = [
     "JsonLines",
     "LlamaModel",
     "ModelMessages",
+    "Packing",
+    "PreparedData",
     "SizeRange",
     "Strategy",
+    "SyntheticData",
     "TrainWorkload",
     "TrainedModel",
     "Workload",
