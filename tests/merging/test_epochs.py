@@ -73,7 +73,9 @@ def completion(*summaries: TrainSummary, **keys: object) -> MeasurementBuilder:
     found = MeasurementBuilder()
     samples = (4, 4, 2, 4) if train.packing else ()
     case = make_case(train, nodes=2)
-    put_completion(found, case, train, (1.0, 1.0, 1.0, 1.0), samples, summaries)
+    put_completion(
+        found, case, train, summaries, measured_s=(1.0, 1.0, 1.0, 1.0), num_samples=samples
+    )
     return found
 
 

@@ -101,8 +101,7 @@ INSTRUCTLAB = {
 
 
 def test_four_ranks_train_instructlabs_way_as_one_process(packed, alone, tmp_path):
-    """Batches by tokens, HYBRID_SHARD, CPU offload, gradients reduced with each micro-batch. Source:
-    instructlab/training 0.16, main_ds."""
+    """Batches by tokens, HYBRID_SHARD, CPU offload, gradients reduced with each micro-batch."""
     with Ranks(4, tmp_path) as ranks:
         together = Launch(ranks).train(**packed, **INSTRUCTLAB)
     assert together.error is None

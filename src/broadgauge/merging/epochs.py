@@ -71,14 +71,16 @@ def put_completion(
     found: MeasurementBuilder,
     case: Case,
     train: TrainWorkload,
+    summaries: Sequence[TrainSummary],
+    *,
     measured_s: Sequence[float],
     num_samples: Sequence[int],
-    summaries: Sequence[TrainSummary],
 ) -> None:
     """What starting and loading took; and, where the workload or its packed samples say how long an
     epoch is, an epoch's time and the whole training's.
 
-    `num_samples`: of each measured step, all ranks; empty: all are as large.
+    `measured_s`: of each step, slowest rank; `num_samples`: of each, all ranks; empty: all are as
+    large.
     """
     start_up_s, load_s = _slowest(summaries, "start_up_s"), _slowest(summaries, "load_s")
     for name, seconds in (("start_up_time_s", start_up_s), ("load_time_s", load_s)):

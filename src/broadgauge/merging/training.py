@@ -63,7 +63,8 @@ def merge_training(
     _put_traffic(found, case, used, (step_s, len(on_s)), summaries)
     put_nodes(found, case, used)
     put_packing(found, on, summaries, step_s)
-    put_completion(found, case, train, on_s, samples_by_step(on), summaries)
+    samples = samples_by_step(on)
+    put_completion(found, case, train, summaries, measured_s=on_s, num_samples=samples)
     found.data = summaries[0].data if summaries else None
     found.error = _apart(ranks) or _thawed(ranks)
     return found

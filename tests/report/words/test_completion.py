@@ -9,7 +9,6 @@ from broadgauge.report.words.completion import completion_words
 from broadgauge.results.model import CaseSummary
 from broadgauge.specs.workloads.workload import TrainWorkload
 
-
 EPOCH = {"epoch_samples": 35_456}
 PACKED = {
     "data": {"samples": 100, "mean_length": 20},

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broadgauge.messages.tasks import (
-    DataSource,
     DatasetText,
+    DataSource,
     FileText,
     JsonLinesText,
     StandardLibraryText,

@@ -8,8 +8,8 @@ from typing import assert_never
 from broadgauge.messages.tasks import (
     CollectivesTask,
     CommandTask,
-    DataSource,
     DatasetText,
+    DataSource,
     FileText,
     JsonLinesText,
     MetricSource,
