@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from broadgauge.messages.rank import TrainSummary  # noqa: E402
 from broadgauge.probes.training import compiling  # noqa: E402
 from broadgauge.probes.trial import RefusedError  # noqa: E402
+from broadgauge.specs.workloads.lora import Lora  # noqa: E402
 
 from .harness import Ranks  # noqa: E402
 from .test_training_strategies import LLAMA  # noqa: E402
@@ -44,6 +45,8 @@ def test_one_rank_compiles_and_trains_as_a_plain_one(model, tmp_path):
         {"strategy": "ddp", "accumulation": 2, "gradient_dtype": "bfloat16"},
         {"strategy": "fsdp", "accumulation": 2},
         {"strategy": "fsdp", "dtype": "bfloat16"},
+        {"strategy": "fsdp", "lora": Lora(rank=2), "activation_checkpointing": "selective"},
+        {"strategy": "ddp", "lora": Lora(rank=2), "activation_checkpointing": "full"},
     ],
 )
 def test_two_ranks_compile_and_train_as_plain_ones(way, tmp_path):

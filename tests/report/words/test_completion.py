@@ -16,10 +16,10 @@ PACKED = {
 }
 
 
-def summary(epochs: int = 1, keys: Any = EPOCH, **metrics: float) -> CaseSummary:
+def said_of(epochs: int = 1, keys: Any = EPOCH, **metrics: float) -> list[str]:
     train = TrainWorkload.model_validate({"kind": "train", "epochs": epochs} | keys)
-    made: Any = SimpleNamespace(case=SimpleNamespace(workload=train), value=metrics.get)
-    return cast("CaseSummary", made)
+    summary = cast("CaseSummary", SimpleNamespace(value=metrics.get))
+    return list(completion_words(train, summary))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def summary(epochs: int = 1, keys: Any = EPOCH, **metrics: float) -> CaseSummary
     ],
 )
 def test_an_epoch_says_whether_it_was_measured(measured: float, words: str) -> None:
-    said = list(completion_words(summary(epoch_time_s=266.83, epoch_measured_ratio=measured)))
+    said = said_of(epoch_time_s=266.83, epoch_measured_ratio=measured)
     assert said == [f"an epoch of 35,456 samples: 4.45 min, {words}"]
 
 
@@ -39,24 +39,21 @@ def test_a_completion_says_its_parts_and_what_was_run() -> None:
     epoch = {"epoch_time_s": 60.0, "epoch_measured_ratio": 0.0}
     parts = {"start_up_time_s": 5.0, "load_time_s": 15.0, "training_time_s": 600.0}
     whole = {"completion_time_s": 620.0, "completion_measured_ratio": 0.004}
-    _, said = completion_words(summary(10, **epoch, **parts, **whole))
+    _, said = said_of(10, **epoch, **parts, **whole)
     assert said == (
         "to completion of 10 epochs: 10.3 min (start-up 5 s, loading 15 s, training 10 min), "
         "extrapolated: 0.4 % of its steps were run"
     )
-    _, said = completion_words(
-        summary(**epoch, **parts, **whole | {"completion_measured_ratio": 1})
-    )
+    _, said = said_of(**epoch, **parts, **whole | {"completion_measured_ratio": 1})
     assert said.startswith("to completion of 1 epoch: ")
     assert said.endswith("), all of its steps were run")
 
 
 def test_nothing_is_said_where_nobody_said_how_long_an_epoch_is() -> None:
-    assert list(completion_words(summary(step_time_s=1.0))) == []
+    assert said_of(step_time_s=1.0) == []
 
 
 def test_an_epoch_of_packed_samples_is_told_without_their_number() -> None:
     """Which the set has, and the record's `data` says."""
-    made = summary(keys=PACKED, epoch_time_s=60.0, epoch_measured_ratio=0.0)
-    (said,) = completion_words(made)
+    (said,) = said_of(keys=PACKED, epoch_time_s=60.0, epoch_measured_ratio=0.0)
     assert said == "an epoch: 60 s, extrapolated: none of the second epoch was measured"

@@ -34,7 +34,16 @@ from broadgauge.specs.workloads.workload import CollectivesWorkload, CommandWork
 
 MODEL = {"layers": 1, "hidden": 32, "heads": 2, "seq_len": 16}
 WORKLOADS = (
-    TrainWorkload.model_validate({"kind": "train", "name": "plain", "model": MODEL, "lora": {}}),
+    TrainWorkload.model_validate(
+        {
+            "kind": "train",
+            "name": "plain",
+            "model": MODEL,
+            "lora": {},
+            "data": {"prepared": "set"},
+            "packing": {"max_batch_len": 64, "effective_batch_size": 8},
+        }
+    ),
     TrainWorkload.model_validate({"kind": "train", "name": "lines", "data": {"jsonl": "a.jsonl"}}),
     TrainWorkload.model_validate({"kind": "train", "name": "hub", "data": {"dataset": "a/b"}}),
     CollectivesWorkload.model_validate({"kind": "collectives", "name": "sweep"}),
@@ -60,7 +69,12 @@ WORKLOADS = (
         }
     ),
     TrainWorkload.model_validate(
-        {"kind": "train", "name": "llama", "model": {"kind": "llama", **MODEL}}
+        {
+            "kind": "train",
+            "name": "llama",
+            "model": {"kind": "llama", **MODEL},
+            "data": {"samples": 9, "mean_length": 8},
+        }
     ),
 )
 NETWORKS = (

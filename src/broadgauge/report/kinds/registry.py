@@ -20,7 +20,7 @@ def in_report(workload: Workload) -> KindInReport:
         case CollectivesWorkload():
             return CollectivesInReport()
         case TrainWorkload():
-            return TrainingInReport()
+            return TrainingInReport(workload)
         case CommandWorkload():
             return CommandInReport(workload)
         case _:

@@ -10,11 +10,10 @@ from broadgauge.specs.workloads.workload import TrainWorkload
 _PARTS = {"start_up_time_s": "start-up", "load_time_s": "loading", "training_time_s": "training"}
 
 
-def completion_words(summary: CaseSummary) -> Iterator[str]:
+def completion_words(train: TrainWorkload, summary: CaseSummary) -> Iterator[str]:
     """Sentences for below a case's metrics; none where nobody said how long an epoch is."""
-    train = summary.case.workload
     epoch_s, measured = summary.value("epoch_time_s"), summary.value("epoch_measured_ratio")
-    if not isinstance(train, TrainWorkload) or epoch_s is None or measured is None:
+    if epoch_s is None or measured is None:
         return
     size = "" if train.epoch_samples is None else f" of {train.epoch_samples:,} samples"
     words = f"an epoch{size}: {show('epoch_time_s', epoch_s)}"
