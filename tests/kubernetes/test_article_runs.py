@@ -38,6 +38,11 @@ GPUS = {"nvidia.com/gpu": "8"}
 """What nodes say that they have."""
 SMALL = "model={layers: 1, hidden: 64, heads: 2, seq_len: 16, vocabulary: 256}"
 
+SMALL_LLAMA = (
+    "model={kind: llama, layers: 1, hidden: 64, heads: 2, ffn_hidden: 128, seq_len: 16, "
+    "vocabulary: 256}"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -132,8 +137,7 @@ TWINS = {
         place=A40,
         settings=(
             *("cluster.device=cpu", "cluster.shapes=[2x1]", "workloads.1.platforms=[]"),
-            *(f"workloads.0.{SMALL}", "workloads.0.dtype=float32"),
-            *("workloads.0.gradient_dtype=float32", "workloads.0.steps=4"),
+            *(f"workloads.0.{SMALL_LLAMA}", "workloads.0.dtype=float32", "workloads.0.steps=4"),
         ),
         cases=(("pod", "2x1"), ("tcp", "2x1")),
         published=("pod network over macvlan TCP, LoRA fine-tuning of Llama 3.1 8B",),

@@ -110,14 +110,13 @@ def test_a_pod_that_is_killed_is_named_with_the_reason(user: User, kubelet: Kube
 @pytest.mark.parametrize("who", ["somebody", "a limit"])
 def test_a_job_that_is_ended_for_good_has_no_successor(user: User, who: str) -> None:
     """Deleted by hand, or by the time that it may take; `--resume` would make another."""
-    limit = {"deadline_s": "15s"} if who == "a limit" else {}
+    limit = {"deadline_s": "1h"} if who == "a limit" else {}
     script = STEPS.replace("{name}", user.namespace)
     user.write(workloads=[user.command(script)], launches=2, kubernetes=limit)
     user.give_rights()
     with user.running() as run:
         run.wait_for(lambda: len(user.ranks()) == 2, "two ranks")
-        if who == "somebody":
-            user.delete_job()
+        user.delete_job() if who == "somebody" else user.end_jobs_time()
         output = run.ended(exit_code=ExitCode.PLATFORM_REFUSED)
     assert ("was deleted by somebody" if who == "somebody" else "DeadlineExceeded") in output
     assert "`broadgauge run --resume` runs what is left in another" in output
