@@ -6,12 +6,13 @@ from collections import Counter
 import pytest
 
 from broadgauge.messages.rank import StepsBlock, TrainSummary
+from broadgauge.specs.workloads.model_messages import fsdp_units
 from broadgauge.specs.workloads.workload import Packing, PreparedData, SyntheticData
 from broadgauge.tokenizing.preparing import prepare
 from broadgauge.tokenizing.request import PrepareRequest
 
 from .harness import Ranks
-from .training_launch import Launch
+from .training_launch import TINY, Launch
 
 pytestmark = [pytest.mark.measuring, pytest.mark.slow]
 STEPS = {"steps": 12, "warm_up_steps": 2, "block_steps": 6}
@@ -63,6 +64,12 @@ def test_two_ranks_train_as_one_process_and_count_samples(packed, alone, tmp_pat
     assert 0 < metrics["padding_ratio"] < 0.5
     assert metrics["micro_batches_count"] > 1
     assert metrics["epoch_measured_ratio"] == 1
+    *blocks, rest = fsdp_units(TINY)
+    gathered = sum(
+        each.count * each.size_bytes for each in summaries[0].collectives if each.op == "all_gather"
+    )
+    a_pass = 4 * (2 * sum(blocks) + rest)  # steps differ: what is told is their mean
+    assert gathered == pytest.approx(a_pass * metrics["micro_batches_count"])
     second = together.series["step_time_s"][1:4]  # steps 3 to 5: two are of the warm-up
     assert metrics["epoch_time_s"] == pytest.approx(sum(second))
     assert {each.epoch_samples for each in summaries} == {NUM_SAMPLES}

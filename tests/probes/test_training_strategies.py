@@ -305,6 +305,15 @@ def test_gradients_in_bfloat16_are_rounded_and_train_too(pair, strategy):
     assert rounded == pytest.approx(exact, abs=0.01)
 
 
+def test_adapters_train_beside_weights_frozen_in_bfloat16(pair):
+    """FSDP gathers both in bfloat16, and reduces what is trained in float32."""
+    way = {"model": LLAMA, "dtype": "bfloat16"} | ADAPTED
+    plain = pair.train(strategy="ddp", **way).series["loss"]
+    assert pair.train(strategy="fsdp", **way).series["loss"] == pytest.approx(plain, abs=0.05)
+    assert messages(pair) == counted(strategy="fsdp", **way)
+    assert {rank.last(TrainSummary).is_frozen_unchanged for rank in pair.said} == {True}
+
+
 def gradient_norms(folder, world_size, ways):
     """Of each way's first step, as its optimizer saw them, on every rank."""
     folder.mkdir()

@@ -34,6 +34,7 @@ UNITLESS = {
     "high": "Estimate: as value",
     "flops_per_step": "model FLOPs of a rank",
     "seconds": "of each iteration or step: the unit itself",
+    "count": "StepCollective: times a step, the mean of several",
     "scale": "of a metric: what a printed number is multiplied by",
     "p_value": "a probability, the field's own word",
     "spread_log_sd": "standard deviation of a natural logarithm: a pure number",

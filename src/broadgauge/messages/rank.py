@@ -129,12 +129,12 @@ class RankGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCollective:
-    """A collective that a step makes, `count` times at this size."""
+    """A collective that a step makes, `count` times at this size: the mean of several steps."""
 
     op: CollectiveOp
     size_bytes: int
     """Total size S of nccl-tests."""
-    count: int = 1
+    count: float = 1
     group: RankGroup | None = None
     """Each of these groups makes it; None: the whole world."""
 

@@ -18,11 +18,17 @@ class Communication:
         self.is_on = True
         self._counted: Counter[tuple[CollectiveOp, int, RankGroup | None]] = Counter()
         self._groups: dict[Any, RankGroup | None] = {None: None}
+        self._num_steps = 0
+        """Since when it was counted, with communication on."""
+
+    def begin_counting(self) -> None:
+        """Forgets the steps before."""
+        self._counted.clear()
+        self._num_steps = 0
 
     def begin_step(self) -> None:
-        """Forgets the step before; the last step with communication on stays known."""
-        if self.is_on:
-            self._counted.clear()
+        """Counts a step, if communication is on."""
+        self._num_steps += self.is_on
 
     def count(self, op: CollectiveOp, whole: Any, group: Any = None) -> None:
         """Notes one collective; `whole` is the tensor of all ranks' parts, size S of nccl-tests.
@@ -35,9 +41,10 @@ class Communication:
         self._counted[op, whole.numel() * whole.element_size(), self._groups[group]] += 1
 
     def collectives(self) -> tuple[StepCollective, ...]:
-        """What the last communicating step made, each size once."""
+        """What a communicating step made, each size once: the mean of those that were counted,
+        since steps of packed samples differ in their micro-batches."""
         found = [
-            StepCollective(op=op, size_bytes=size_bytes, count=count, group=group)
+            StepCollective(op=op, size_bytes=size_bytes, count=count / self._num_steps, group=group)
             for (op, size_bytes, group), count in self._counted.items()
         ]
         return tuple(sorted(found, key=lambda each: (each.op, each.size_bytes)))

@@ -114,6 +114,7 @@ def watched(trial: Trial, trainer: Trainer) -> Iterator[None]:
 
 def _measure_blocks(trial: Trial, trainer: Trainer, *, measures_off: bool) -> None:
     task = trainer.task
+    trainer.communication.begin_counting()
     for number, done in enumerate(range(0, task.steps, task.block_steps)):
         first = task.warm_up_steps + done
         indexes = range(first, first + min(task.block_steps, task.steps - done))
