@@ -11,7 +11,12 @@ from tests.tokenizing.reading import samples_in
 
 from broadgauge.messages.prepared_set import COUNTED
 from broadgauge.specs.errors import InputError
-from broadgauge.tokenizing.chat import ChatTemplate, ConversationError, chat_template
+from broadgauge.tokenizing.chat import (
+    ChatTemplate,
+    ConversationError,
+    chat_template,
+    chatml,
+)
 from broadgauge.tokenizing.preparing import PreparedFolder, prepare
 from broadgauge.tokenizing.request import PrepareRequest
 from broadgauge.tokenizing.tokenizer import ByteTokenizer
@@ -98,6 +103,8 @@ def test_it_is_another_set_than_one_with_all_tokens(tmp_path: Path) -> None:
         (lambda talk: "".join(each["content"][:-1] for each in talk), "cuts a content"),
         (lambda talk: "".join(each["content"] * 2 for each in talk), "takes contents apart"),
         (lambda talk: str([len(each["content"]) for each in talk]), "takes contents apart"),
+        (lambda talk: chatml([*talk[1:-1], talk[0], talk[-1]]), "changes contents or their order"),
+        (lambda talk: chatml(talk).upper(), "changes contents or their order"),
     ],
 )
 def test_a_template_that_hides_who_says_what_is_refused(template: Any, words: str) -> None:

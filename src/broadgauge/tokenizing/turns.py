@@ -1,9 +1,9 @@
 """Which part of a conversation's text has the assistant said?
 
 The contents of its messages are marked, the template writes the conversation, and the marks are
-found again: a template may do with a content what it likes as long as it stays in one piece. What
-an assistant says ends with what ends its turn: ChatML's end, or up to the tokenizer's end token
-where that comes before the next message's content.
+found again: a template may strip a content, and must leave it in one piece and in its place among
+the others. What an assistant says ends with what ends its turn: ChatML's end, or up to the
+tokenizer's end token where that comes before the next message's content.
 
 The rule, loss on assistants' turns with their end and on nothing else, is InstructLab's. Source:
 instructlab-training 0.16.2, data_process.py, `unmask_messages`; it marks with tokens of its own,
@@ -51,9 +51,15 @@ def written_turns(messages: list[Message], template: ChatTemplate) -> TurnsOfTex
     marked = template.render([_marked(message) for message in messages])
     cores, text = _found(marked)
     said = [message for message in messages if message["content"].strip()]
-    if text != template.render(messages) or len(cores) != len(said):
+    written = [text[begin:end] for begin, end in cores]
+    if text != template.render(messages) or len(written) != len(said):
         raise ConversationError(
             "the chat template takes contents apart: which part is the assistant's can't be told"
+        )
+    if written != [message["content"].strip() for message in said]:
+        raise ConversationError(
+            "the chat template changes contents or their order: which part is the assistant's "
+            "can't be told"
         )
     contents = [_whole(text, core, each) for core, each in zip(cores, said, strict=True)]
     begins = [*(begin for begin, _ in contents[1:]), len(text)]
