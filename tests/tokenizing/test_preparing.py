@@ -164,6 +164,22 @@ def test_a_source_that_changes_meanwhile_is_refused(
         prepare(request)
 
 
+def test_a_source_that_grows_behind_its_hash_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = lines(tmp_path / "data.jsonl", {"text": "some text"})
+    hashed = preparing.content_sha256
+
+    def with_a_writer(*arguments: Any) -> str:
+        found = hashed(*arguments)
+        lines(tmp_path / "data.jsonl", {"text": "some text"}, {"text": "another text"})
+        return found
+
+    monkeypatch.setattr(preparing, "content_sha256", with_a_writer)
+    with pytest.raises(InputError, match="was changed while it was read"):
+        prepare(request)
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

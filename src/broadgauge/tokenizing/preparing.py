@@ -25,6 +25,8 @@ Tell = Callable[[int], None]
 TELL_EVERY = 100_000
 NO_END = "samples end without an end token: the tokenizer's settings name none"
 BLOCKS = "the text is cut into samples of equal length, wherever that is"
+_Stamp = tuple[int, int]
+"""Of a file: its size in bytes, and when it was changed, in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,9 @@ class _Job:
     kind: SourceKind
     tokenizer: ByteTokenizer | FileTokenizer
     template: ChatTemplate | None
+    stamp: _Stamp | None
+    """The source's, before its content was hashed; None: a data set, which its library holds
+    still."""
     content_sha256: str
 
     @property
@@ -102,12 +107,12 @@ def _open(request: PrepareRequest) -> _Job:
         kind=kind,
         tokenizer=tokenizer,
         template=template,
+        stamp=_stamp(request, kind),
         content_sha256=content_sha256(request, kind),
     )
 
 
 def _write(job: _Job, draft: Draft, tell: Tell) -> PreparedSet:
-    before = _stamp(job)
     tally = Tally()
     samples = samples_of(job.request, job.kind, job.tokenizer, job.template, tally)
     is_masked = job.request.loss_on != "all"
@@ -116,7 +121,7 @@ def _write(job: _Job, draft: Draft, tell: Tell) -> PreparedSet:
             writer.add(sample.ids, sample.counted)
             if number % TELL_EVERY == 0:
                 tell(number)
-    if _stamp(job) != before:
+    if _stamp(job.request, job.kind) != job.stamp:
         raise InputError(f"`{job.request.source}` was changed while it was read")
     if not writer.num_samples:
         raise InputError(
@@ -173,9 +178,10 @@ def _notes(job: _Job) -> tuple[str, ...]:
     return (NO_END,) if lacks_end and job.template is None else ()
 
 
-def _stamp(job: _Job) -> tuple[int, int] | None:
-    """Size and time of a file; None: a data set, which its library holds still."""
-    if job.kind == "dataset":
+def _stamp(request: PrepareRequest, kind: SourceKind) -> _Stamp | None:
+    """None: a data set, or no file."""
+    path = Path(request.source)
+    if kind == "dataset" or not path.is_file():
         return None
-    found = Path(job.request.source).stat()
+    found = path.stat()
     return found.st_size, found.st_mtime_ns
