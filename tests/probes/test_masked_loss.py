@@ -1,15 +1,19 @@
 """Is the loss of a set that masks what users say that of a plain loop, however it is packed?"""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
 from broadgauge.messages.model_shape import LlamaShape  # noqa: E402
 from broadgauge.messages.prepared_set import COUNTED  # noqa: E402
 from broadgauge.messages.training_data import TokenBudget  # noqa: E402
 from broadgauge.probes.identity import RankIdentity  # noqa: E402
+from broadgauge.probes.training import prepared  # noqa: E402
 from broadgauge.probes.training.data import Batches  # noqa: E402
 from broadgauge.probes.training.llama import Llama  # noqa: E402
 from broadgauge.probes.training.packed_batches import PackedBatches  # noqa: E402
@@ -93,6 +97,32 @@ def test_the_masked_loss_is_that_of_a_plain_loop(folder, model, world_size):
     torch.testing.assert_close(loss, plain)
     unmasked = sum(map(len, samples_in(folder))) - 8
     assert int(data.num_predicted.sum()) < unmasked / 3
+
+
+class Sizes(TorchDispatchMode):
+    """Notes how many elements the largest tensor has that is made in here."""
+
+    def __init__(self):
+        super().__init__()
+        self.largest = 0
+
+    def __torch_dispatch__(self, operation, types, arguments=(), options=None):
+        made = operation(*arguments, **(options or {}))
+        if torch.is_tensor(made) and not made._is_view():
+            self.largest = max(self.largest, made.numel())
+        return made
+
+
+@pytest.mark.parametrize("piece", [1, 7, 64, 10_000])
+def test_predicted_tokens_are_counted_piece_by_piece(piece, folder, monkeypatch):
+    """Nothing is made that is as large as the set, and nothing is lost between two pieces."""
+    monkeypatch.setattr(prepared, "PIECE_TOKENS", piece)
+    data = replace(open_prepared(str(folder), 256))  # which has counted nothing yet
+    with Sizes() as sizes:
+        found = data.num_predicted
+    labels = [data.following(number, -100) for number in range(8)]
+    assert found.tolist() == [int((each != -100).sum()) for each in labels]
+    assert sizes.largest <= max(min(piece, len(data.ids)), 2 * 9)
 
 
 def test_gradients_follow_masked_tokens_alone(folder, model):

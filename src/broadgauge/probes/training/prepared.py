@@ -18,11 +18,15 @@ from broadgauge.messages.prepared_set import (
 from broadgauge.messages.synthetic_lengths import SMALLEST_SAMPLE
 from broadgauge.probes.trial import RefusedError
 
+PIECE_TOKENS = 1 << 20
+
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedTokens:
     description: str
     """What a record says that was read."""
+    key: str | None = None
+    """The set's: ranks with the same have read the same samples; None: made up here."""
     ids: Any
     """Of all samples, as they are on disk: int16 or int32[num_tokens], mapped. Ids of two bytes
     above 32,767 are negative here."""
@@ -43,9 +47,8 @@ class PreparedTokens:
         nothing."""
         if self.counted is None:
             return self.lengths - 1
-        sums = torch.cat([torch.zeros(1, dtype=torch.int64), self.counted.cumsum(0)])
-        begins, ends = self.offsets[:-1], self.offsets[1:]
-        return sums[ends] - sums[begins + 1]
+        ends_of_parts = torch.stack([self.offsets[:-1] + 1, self.offsets[1:]], dim=1)
+        return _counted_before(self.counted, ends_of_parts.flatten()).view(-1, 2).diff().flatten()
 
     def sample(self, number: int) -> Any:
         """int64[its length]."""
@@ -78,6 +81,7 @@ def open_prepared(path: str, vocabulary: int) -> PreparedTokens:
     is_masked = described.num_counted is not None
     found = PreparedTokens(
         description=described.description,
+        key=described.key,
         ids=_mapped(folder / TOKENS, kind, described.num_tokens),
         offsets=_mapped(folder / OFFSETS, torch.int64, described.num_samples + 1),
         counted=_mapped(folder / COUNTED, torch.uint8, described.num_tokens) if is_masked else None,
@@ -102,6 +106,20 @@ def _refuse_unusable(found: PreparedTokens, folder: Path) -> None:
             f"sample {number} of the prepared set `{folder}` has no token that the loss counts: "
             "`broadgauge data prepare --loss-on assistant` leaves such samples out"
         )
+
+
+def _counted_before(counted: Any, places: Any) -> Any:
+    """int64[num_places]: how many tokens are counted before each of the places, in ascending order.
+    Summed in pieces: a sum beside each token would take 8 times the memory of the flags."""
+    found = torch.zeros_like(places)
+    before = 0
+    for begin in range(0, len(counted), PIECE_TOKENS):
+        sums = counted[begin : begin + PIECE_TOKENS].cumsum(0)
+        ends = torch.tensor([begin, begin + len(sums)])
+        first, behind = torch.searchsorted(places, ends, right=True).tolist()
+        found[first:behind] = before + sums[places[first:behind] - begin - 1]
+        before += int(sums[-1])
+    return found
 
 
 def widened(ids: Any) -> Any:
