@@ -25,6 +25,8 @@ from broadgauge.probes.trial import RefusedError  # noqa: E402
 from broadgauge.specs.workloads.workload import GptModel  # noqa: E402
 from broadgauge.tokenizing.synthetic_set import parse_synthetic, prepare_synthetic  # noqa: E402
 
+from .training_tasks import trainer_of  # noqa: E402
+
 from tests.tokenizing.reading import samples_in  # noqa: E402  isort: skip
 
 pytestmark = pytest.mark.measuring
@@ -219,6 +221,19 @@ def test_what_does_not_fit_is_refused_or_counted(folder):
     (one_by_one,) = batches(folder, budget=12, batch=1)
     with pytest.raises(RefusedError, match="are longer than `max_batch_len`, 12 tokens"):
         one_by_one.plan(SEED, range(23))
+
+
+def test_a_step_without_a_sample_that_fits_is_refused_before_the_first():
+    """Of 8 samples some are longer than the budget, and one of the 8 steps has such a one."""
+    way = {
+        "data": {"samples": 8, "mean_length": 8},
+        "packing": {"max_batch_len": 9, "effective_batch_size": 1},
+    }
+    with pytest.raises(RefusedError, match=r"samples of step \d+ are longer"):
+        trainer_of(**way, warm_up_steps=4, steps=4)
+    two_at_once = {"max_batch_len": 9, "effective_batch_size": 8}
+    trainer = trainer_of(**way | {"packing": two_at_once}, warm_up_steps=4, steps=4)
+    assert trainer.packed.num_left_out
 
 
 @pytest.mark.parametrize("offsets", [(0, 9, 9, 20), (0, 9, 8, 20), (1, 9, 12, 20), (0, 1, 12, 20)])

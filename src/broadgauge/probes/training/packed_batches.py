@@ -71,6 +71,11 @@ class PackedBatches:
         words = f"; {left_out:,} of them left out, longer than `max_batch_len`" if left_out else ""
         return self._data.description + words
 
+    def refuse_empty_steps(self, seed: int, num_steps: int) -> None:
+        """Has each of the first steps a sample that fits the budget? Raises RefusedError."""
+        for step in range(num_steps if self.num_left_out else 0):
+            self._refuse_empty(seed, step)
+
     def plan(self, seed: int, steps: Iterable[int]) -> None:
         """Decides these steps, and forgets others."""
         self._shares = {(seed, step): self._share(seed, step) for step in steps}
@@ -106,16 +111,10 @@ class PackedBatches:
         )
 
     def _share(self, seed: int, step: int) -> StepShare:
-        size = self._budget.effective_batch_size
-        epoch, places = samples_of_step(self.epoch_samples, size, step)
-        numbers = self._epoch_order(seed, epoch)[places.start : places.stop]
+        self._refuse_empty(seed, step)
+        numbers = self._samples_of(seed, step)
         lengths = self._lengths[numbers].tolist()
         packed = pack_step(lengths, self._identity.world_size, self._budget.max_batch_len)
-        if not packed.micro_batches:
-            raise RefusedError(
-                f"all {len(lengths)} samples of step {step} are longer than `max_batch_len`, "
-                f"{self._budget.max_batch_len} tokens"
-            )
         own = [batch[self._identity.rank] for batch in packed.micro_batches]
         taken = [[lengths[place] for place in places_of_rank] for places_of_rank in own]
         fits = self._lengths[numbers] <= self._budget.max_batch_len
@@ -133,6 +132,20 @@ class PackedBatches:
                 ),
             ),
         )
+
+    def _refuse_empty(self, seed: int, step: int) -> None:
+        lengths, budget = self._lengths[self._samples_of(seed, step)], self._budget.max_batch_len
+        if int(lengths.min()) > budget:
+            raise RefusedError(
+                f"all {len(lengths)} samples of step {step} are longer than `max_batch_len`, "
+                f"{budget} tokens"
+            )
+
+    def _samples_of(self, seed: int, step: int) -> Any:
+        """int64[samples of the step]: their numbers in the set."""
+        size = self._budget.effective_batch_size
+        epoch, places = samples_of_step(self.epoch_samples, size, step)
+        return self._epoch_order(seed, epoch)[places.start : places.stop]
 
     def _epoch_order(self, seed: int, epoch: int) -> Any:
         """int64[num_samples]: the epoch's shuffle, the same on all ranks. Source: InstructLab's

@@ -55,7 +55,9 @@ class Trainer:
         else:
             assert isinstance(data, PreparedTokens), data
             seq_len = task.model.seq_len
-            self.batches = PackedBatches(data, task.packing, seq_len, identity, device.torch_device)
+            packed = PackedBatches(data, task.packing, seq_len, identity, device.torch_device)
+            packed.refuse_empty_steps(seed, task.warm_up_steps + task.steps)
+            self.batches = packed
         if task.attention == "flash":
             shape = task.model
             head_dim = shape.attention_width // shape.heads
