@@ -1,6 +1,7 @@
 """Is what was measured told from what is extrapolated, and is the whole its steps?"""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -115,3 +116,18 @@ def test_an_epoch_of_packed_samples_is_its_sets_and_lasts_as_its_samples_do() ->
     found = completion(said, said, **packed, epochs=100).metrics
     assert (found["epoch_time_s"], found["epoch_measured_ratio"]) == (3.0, 1.0)
     assert found["training_time_s"] == pytest.approx(3.0 + 4.0 + 294 * (4 / 14 * 10 / 3))
+
+
+def test_samples_that_are_left_out_take_no_time() -> None:
+    """30 samples in 8 steps of 4, of which 27 are short enough: 8 steps are 27 samples long."""
+    packed = {
+        "data": {"samples": 30, "mean_length": 8},
+        "packing": {"max_batch_len": 16, "effective_batch_size": 4},
+        "batch_per_rank": 2,
+        "accumulation": 1,
+    }
+    said = replace(SAID, epoch_samples=30, taken_samples=27)
+    found = completion(said, said, **packed).metrics
+    assert found["epoch_measured_ratio"] == 0
+    assert found["epoch_time_s"] == pytest.approx(27 * 4 / 14)
+    assert found["training_time_s"] == pytest.approx(3.0 + 4.0 + 2 * (27 * 4 / 14 / 8))

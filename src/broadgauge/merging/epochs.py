@@ -7,8 +7,8 @@ Steps are counted from the training's first, warm-up included. An epoch of n sam
 - `epoch_time_s` is the second epoch's, steps to 2 x steps - 1, the one that published figures take,
   since the first has the start's overheads in it. *Measured* where every step of it was: their sum.
   Else *extrapolated*: the mean measured step x steps; of packed samples, whose steps differ, the
-  measured time a sample x the epoch's samples. `epoch_measured_ratio` is the share of its
-  steps that was measured: below 1 it is extrapolated.
+  measured time a sample x the epoch's samples, those left out not counted.
+  `epoch_measured_ratio` is the share of its steps that was measured: below 1 it is extrapolated.
 - `training_time_s` is that of all epochs: steps that were run, the warm-up's too, as long as they
   took, the others at the mean measured step.
 - `completion_time_s` is start-up, loading and training together, of the slowest rank in each; what
@@ -93,7 +93,8 @@ def put_completion(
     epoch_steps = steps_per_epoch(epoch_samples, _samples_per_step(train, case))
     mean_s = statistics.fmean(measured_s)
     if num_samples:
-        mean_s = sum(measured_s) / sum(num_samples) * epoch_samples / epoch_steps
+        taken = _taken_samples(summaries, epoch_samples)
+        mean_s = sum(measured_s) / sum(num_samples) * taken / epoch_steps
     steps = RunSteps(
         warm_up_s=warm_up_s,
         warm_up_steps=train.warm_up_steps,
@@ -117,6 +118,12 @@ def _epoch_samples(train: TrainWorkload, summaries: Sequence[TrainSummary]) -> i
     if train.packing is None:
         return train.epoch_samples
     return next((s.epoch_samples for s in summaries if s.epoch_samples is not None), None)
+
+
+def _taken_samples(summaries: Sequence[TrainSummary], epoch_samples: int) -> int:
+    """Of an epoch's packed samples, those that are trained on: its steps are counted with the
+    others, which take no time."""
+    return next((s.taken_samples for s in summaries if s.taken_samples is not None), epoch_samples)
 
 
 def _samples_per_step(train: TrainWorkload, case: Case) -> int:

@@ -193,6 +193,8 @@ class TrainSummary:
     """Of the warm-up's steps."""
     epoch_samples: int | None = None
     """Of the set whose samples are packed; None: none are."""
+    taken_samples: int | None = None
+    """Of those, the ones that no budget leaves out; None: all."""
     micro_batches_count: float | None = None
     """Mean of the measured steps, of packed samples."""
     padding_ratio: float | None = None

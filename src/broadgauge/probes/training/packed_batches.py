@@ -66,6 +66,11 @@ class PackedBatches:
         return len(self._lengths)
 
     @property
+    def taken_samples(self) -> int:
+        """Of an epoch, those that are not left out."""
+        return self.epoch_samples - self.num_left_out
+
+    @property
     def description(self) -> str:
         left_out = self.num_left_out
         words = f"; {left_out:,} of them left out, longer than `max_batch_len`" if left_out else ""

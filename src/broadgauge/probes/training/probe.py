@@ -52,6 +52,7 @@ def measure_training(trial: Trial, task: TrainTask, device: Device) -> None:
             load_s=load_s,
             warm_up_s=warm_up_s,
             epoch_samples=None if packed is None else packed.epoch_samples,
+            taken_samples=None if packed is None else packed.taken_samples,
             micro_batches_count=None if packed is None else share.micro_batches_count,
             padding_ratio=None if packed is None else share.padding_ratio,
         )
