@@ -176,6 +176,26 @@ def test_ranks_with_other_weights_fail_the_trial():
     assert trial.error.rank == 2
 
 
+@pytest.mark.parametrize(
+    ("read", "is_refused"),
+    [
+        ({"text": "a.txt"}, True),
+        ({"data": {"jsonl": "a.jsonl"}}, True),
+        ({}, False),  # Python's sources, of which hosts have different versions
+        ({"data": {"prepared": "a"}}, False),  # ranks compare the sets' keys before they begin
+    ],
+)
+def test_ranks_that_read_different_texts_fail_the_trial(read, is_refused):
+    told = ("a, 500 bytes", "a, 500 bytes", "a, 20 bytes")
+    messages = [[steps("on/0", [0.1], [1.0]), replace(summary(), data=data)] for data in told]
+    train = TrainWorkload.model_validate({"kind": "train"} | read)
+    error = merge(make_case(train, nodes=3), outcome(messages), None).error
+    assert (error is not None) is is_refused
+    if error is not None:
+        assert (error.kind, error.rank) == (ErrorKind.WRONG_RESULT, 2)
+        assert "rank 2 read other data than rank 0: a, 20 bytes; and a, 500" in error.message
+
+
 @given(st.lists(st.lists(st.floats(0.01, 5), min_size=3, max_size=3), min_size=2, max_size=5))
 def test_more_network_cost_in_every_step_is_found_as_such(times):
     """Adding 23 ms to all steps with communication adds 23 ms to the cost, whatever they took."""

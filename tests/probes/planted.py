@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from dataclasses import replace
 
 import torch
 import torch.distributed as dist
@@ -10,6 +11,7 @@ import torch.distributed as dist
 from broadgauge.probes import worker
 from broadgauge.probes.collectives import operation, pairwise, probe
 from broadgauge.probes.training import ddp, shards, trainer
+from broadgauge.probes.training import probe as training_probe
 
 DELAY_S = 0.023
 
@@ -150,6 +152,16 @@ def tell_gradients() -> None:
         return loss
 
     trainer.Trainer.step = telling
+
+
+def read_another_set() -> None:
+    """What lies under the same path on another machine."""
+    read = training_probe.read_data
+
+    def other(source, vocabulary):
+        return read(replace(source, path=f"{source.path}-elsewhere"), vocabulary)
+
+    training_probe.read_data = other
 
 
 if __name__ == "__main__":

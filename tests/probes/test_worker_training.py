@@ -8,7 +8,8 @@ import pytest
 from tests.merging.outcomes import make_case
 
 from broadgauge.specs.records.record import ErrorKind, Status
-from broadgauge.specs.workloads.workload import GptModel
+from broadgauge.specs.workloads.workload import GptModel, Packing, PreparedData
+from broadgauge.tokenizing.synthetic_set import parse_synthetic, prepare_synthetic
 
 from .harness import Ranks
 from .training_launch import PLANTED, WORKLOAD, Launch
@@ -149,6 +150,28 @@ def test_a_model_too_large_for_the_memory_is_refused(tmp_path):
     assert outcome.error is not None
     assert outcome.error.kind is ErrorKind.REFUSED
     assert outcome.error.message.startswith("out of memory: 26,")
+
+
+def test_ranks_with_different_sets_under_one_path_are_refused(tmp_path):
+    """By both ranks, before either waits for the other in a step."""
+    folders = tmp_path / "set", tmp_path / "set-elsewhere"
+    keys = [
+        prepare_synthetic(parse_synthetic(f"samples={n},mean_length=8"), folder).described.key
+        for n, folder in zip((20, 21), folders, strict=True)
+    ]
+    packing = Packing(max_batch_len=64, effective_batch_size=8)
+    case = make_case(
+        WORKLOAD.model_copy(
+            update={"data": PreparedData(prepared=str(folders[0])), "packing": packing}
+        )
+    )
+    scripts = {1: (sys.executable, PLANTED, "read_another_set")}
+    with Ranks(2, tmp_path, scripts=scripts) as ranks:
+        outcome = ranks.run_trial(case, hear_all=True)
+    told = [m for messages in outcome.messages for m in messages if m["type"] == "failed"]
+    assert [each["kind"] for each in told] == ["refused"] * 2
+    words = rf"rank 1 prepared set {keys[1]}: 21 samples.*; rank 0 prepared set {keys[0]}: 20"
+    assert all(re.search(words, each["message"]) for each in told)
 
 
 @pytest.mark.parametrize(

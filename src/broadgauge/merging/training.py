@@ -31,7 +31,7 @@ from broadgauge.messages.vocabulary import StepMode
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
 from broadgauge.specs.records.record import ErrorKind, Phase, TrialError
-from broadgauge.specs.workloads.workload import TrainWorkload
+from broadgauge.specs.workloads.workload import PreparedData, TrainWorkload
 
 CHECKSUM_TOLERANCE = 1e-7
 """Relative; ranks that trained together differ by nothing, ranks that did not by far more."""
@@ -66,7 +66,7 @@ def merge_training(
     samples = samples_by_step(on)
     put_completion(found, case, train, summaries, measured_s=on_s, num_samples=samples)
     found.data = summaries[0].data if summaries else None
-    found.error = _apart(ranks) or _thawed(ranks)
+    found.error = _other_data(train, ranks) or _apart(ranks) or _thawed(ranks)
     return found
 
 
@@ -197,6 +197,25 @@ def _ring_bytes(each: StepCollective, ranks: int, ranks_per_node: int) -> float:
     return grouped_node_bytes(
         each.op, each.group, ranks, each.size_bytes, ranks_per_node=ranks_per_node
     )
+
+
+def _other_data(train: TrainWorkload, ranks: Sequence[RankBlocks]) -> TrialError | None:
+    """Has a rank read another text than the first? The standard library's differs between versions
+    of Python, and a prepared set's words between names of its source: ranks compare their keys."""
+    is_named = train.text is not None or train.data is not None
+    if not is_named or isinstance(train.data, PreparedData):
+        return None
+    told = [(rank.rank, said.data) for rank in ranks if (said := rank.last(TrainSummary))]
+    for rank, data in told:
+        first_rank, first = told[0]
+        if data != first:
+            return TrialError(
+                kind=ErrorKind.WRONG_RESULT,
+                message=f"rank {rank} read other data than rank {first_rank}: {data}; and {first}",
+                phase=Phase.MEASURE,
+                rank=rank,
+            )
+    return None
 
 
 def _apart(ranks: Sequence[RankBlocks]) -> TrialError | None:

@@ -15,6 +15,7 @@ from broadgauge.messages.tasks import TrainTask
 from broadgauge.messages.vocabulary import Phase, StepMode
 from broadgauge.probes.devices import Device
 from broadgauge.probes.step_watch import StepWatch
+from broadgauge.probes.training.same_set import refuse_different_sets
 from broadgauge.probes.training.sources import read_data
 from broadgauge.probes.training.step_shares import MeanShare, mean_share
 from broadgauge.probes.training.trainer import Trainer
@@ -28,6 +29,7 @@ def measure_training(trial: Trial, task: TrainTask, device: Device) -> None:
     device.reset_peak_memory()
     begin_s = time.monotonic()
     data = read_data(task.text, task.model.vocabulary)
+    refuse_different_sets(data, trial.identity, device.torch_device)
     trainer = Trainer(task, trial.command.seed, trial.identity, device, data)
     device.synchronize()
     load_s = time.monotonic() - begin_s
