@@ -1,5 +1,6 @@
 """Does a compiled training train as a plain one does, and say how long it compiled?"""
 
+import functools
 import shutil
 from types import SimpleNamespace
 
@@ -11,10 +12,11 @@ from broadgauge.messages.rank import TrainSummary  # noqa: E402
 from broadgauge.probes.training import compiling  # noqa: E402
 from broadgauge.probes.trial import RefusedError  # noqa: E402
 from broadgauge.specs.workloads.lora import Lora  # noqa: E402
+from broadgauge.specs.workloads.workload import Packing, SyntheticData  # noqa: E402
 
 from .harness import Ranks  # noqa: E402
-from .test_training_strategies import LLAMA  # noqa: E402
 from .training_launch import TINY, Launch  # noqa: E402
+from .training_tasks import LLAMA, trainer_of  # noqa: E402
 
 pytestmark = [
     pytest.mark.measuring,
@@ -37,6 +39,39 @@ def test_one_rank_compiles_and_trains_as_a_plain_one(model, tmp_path):
         assert launch.said[0].last(TrainSummary).compile_s == compile_s
 
 
+PACKED = {
+    "data": {"samples": 30, "mean_length": 7},
+    "packing": {"max_batch_len": 20, "effective_batch_size": 8},
+}
+PACKED_TASK = {
+    "data": SyntheticData.model_validate(PACKED["data"]),
+    "packing": Packing.model_validate(PACKED["packing"]),
+}
+
+
+@pytest.mark.parametrize(
+    "lora",
+    [None, pytest.param({"rank": 2, "dropout_ratio": 0.1}, marks=pytest.mark.thorough)],
+)
+def test_packed_shapes_are_compiled_before_the_first_step(lora, monkeypatch):
+    """Rows and lengths of all kinds come, single rows among them, and nothing is compiled any more;
+    the weights are those that were drawn. (Without the compiler behind torch's: it is as often
+    asked, and takes a minute.)"""
+    monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="eager"))
+    trainer = trainer_of(compile=True, model=LLAMA, lora=lora, **PACKED)
+    drawn = [p.detach().clone() for p in trainer.model.parameters()]
+    trainer.compile_ahead()
+    assert all(map(torch.equal, drawn, trainer.model.parameters()))
+    assert all(p.grad is None for p in trainer.model.parameters())
+    compile_s = trainer.compile_s
+    assert compile_s > 0
+    trainer.timed_steps(range(8))
+    batches = [batch for step in range(8) for batch in trainer.micro_batches(step)]
+    assert len({tuple(batch.tokens.shape) for batch in batches}) > 4
+    assert {1, 2, 3} <= {len(batch.tokens) for batch in batches}
+    assert trainer.compile_s == compile_s
+
+
 @pytest.mark.thorough("compiling on two ranks")
 @pytest.mark.parametrize(
     "way",
@@ -47,6 +82,8 @@ def test_one_rank_compiles_and_trains_as_a_plain_one(model, tmp_path):
         {"strategy": "fsdp", "dtype": "bfloat16"},
         {"strategy": "fsdp", "lora": Lora(rank=2), "activation_checkpointing": "selective"},
         {"strategy": "ddp", "lora": Lora(rank=2), "activation_checkpointing": "full"},
+        PACKED_TASK | {"strategy": "ddp"},
+        PACKED_TASK | {"strategy": "fsdp"},
     ],
 )
 def test_two_ranks_compile_and_train_as_plain_ones(way, tmp_path):

@@ -190,7 +190,7 @@ class TrainSummary:
     load_s: float | None = None
     """To open the data, build the model and draw its weights."""
     warm_up_s: float | None = None
-    """Of the warm-up's steps."""
+    """Of the warm-up's steps, and of compiling before them."""
     epoch_samples: int | None = None
     """Of the set whose samples are packed; None: none are."""
     taken_samples: int | None = None

@@ -1,7 +1,10 @@
 """What does one forward and backward pass of one rank read?"""
 
+import math
 from dataclasses import dataclass
 from typing import Any
+
+import torch
 
 IGNORED = -100
 """The next token where none is to be predicted: behind a sample's end. Source: torch 2.11,
@@ -24,3 +27,9 @@ class Batch:
     num_samples: int
     num_tokens: int
     """Without padding."""
+
+
+def idle_batch(shape: tuple[int, int], device: Any) -> Batch:
+    """Rows × tokens that are computed and count as nothing."""
+    tokens = torch.zeros(shape, dtype=torch.int64, device=device)
+    return Batch(tokens=tokens, next_tokens=tokens, divisor=math.inf, num_samples=0, num_tokens=0)

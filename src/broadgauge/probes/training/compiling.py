@@ -7,6 +7,11 @@ import torch
 
 from broadgauge.probes.trial import RefusedError
 
+SHAPES_AHEAD = ((2, 5), (3, 6), (1, 7))
+"""Rows and tokens of micro-batches after which packed ones of any shape are compiled: torch takes
+the first as it is, the second for sizes that differ, and a single row by itself. Source: torch
+2.11, torch._dynamo.config, `automatic_dynamic_shapes`, and tests/probes/test_compiled_training.py.
+"""
 C_COMPILERS = ("cc", "gcc", "clang")
 
 

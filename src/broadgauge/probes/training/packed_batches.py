@@ -15,14 +15,14 @@ import torch
 
 from broadgauge.messages.training_data import TokenBudget
 from broadgauge.probes.identity import RankIdentity
-from broadgauge.probes.training.batch import IGNORED, Batch
+from broadgauge.probes.training.batch import IGNORED, Batch, idle_batch
 from broadgauge.probes.training.packing import pack_step, samples_of_step
 from broadgauge.probes.training.prepared import PreparedTokens, padded
 from broadgauge.probes.training.step_shares import ShareSize
 from broadgauge.probes.trial import RefusedError
 
-NO_SAMPLE_ROW = (0, 0)
-"""What a rank without samples computes, for its collectives: a row that counts as nothing."""
+NO_SAMPLE = (1, 2)
+"""Rows and tokens that a rank without samples computes, for its collectives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +102,7 @@ class PackedBatches:
 
     def _batch(self, taken: tuple[int, ...], num_predicted: int) -> Batch:
         if not taken:
-            row = torch.tensor([NO_SAMPLE_ROW], device=self._device)
-            return Batch(tokens=row, next_tokens=row, divisor=math.inf, num_samples=0, num_tokens=0)
+            return idle_batch(NO_SAMPLE, self._device)
         samples = [self._data.sample(number) for number in taken]
         following = [self._data.following(number, IGNORED) for number in taken]
         num_predicted_here = int(self._data.num_predicted[list(taken)].sum())
@@ -133,7 +132,7 @@ class PackedBatches:
                 num_tokens=sum(flat),
                 num_token_pairs=sum(length**2 for length in flat),
                 num_positions=sum(
-                    len(each) * max(each) if each else len(NO_SAMPLE_ROW) for each in taken
+                    len(each) * max(each) if each else math.prod(NO_SAMPLE) for each in taken
                 ),
             ),
         )

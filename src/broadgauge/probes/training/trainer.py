@@ -15,10 +15,10 @@ from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.step_watch import StepWatch
 from broadgauge.probes.training.adapters import frozen_checksum
 from broadgauge.probes.training.attention import refuse_missing_flash
-from broadgauge.probes.training.batch import Batch
+from broadgauge.probes.training.batch import Batch, idle_batch
 from broadgauge.probes.training.building import build_model
 from broadgauge.probes.training.communication import Communication
-from broadgauge.probes.training.compiling import begin_compiling, compiled_s
+from broadgauge.probes.training.compiling import SHAPES_AHEAD, begin_compiling, compiled_s
 from broadgauge.probes.training.data import Batches
 from broadgauge.probes.training.packed_batches import PackedBatches
 from broadgauge.probes.training.prepared import PreparedTokens
@@ -99,6 +99,22 @@ class Trainer:
         ]
         self.optimizer.step()
         return torch.stack(losses).sum()
+
+    def compile_ahead(self) -> None:
+        """Has torch compile for micro-batches of every shape, where packed ones differ: else a
+        measured step would wait for it.
+
+        No step is made: gradients are dropped, nothing is sent, and each step seeds what dropout
+        draws in it.
+        """
+        if self.packed is None or not self.task.compile:
+            return
+        self.communication.is_on = False
+        for rows, length in SHAPES_AHEAD:
+            shape = (rows, min(length, self.task.model.seq_len))
+            self._add_gradients(idle_batch(shape, self.device.torch_device), reduces=True)
+        self.communication.is_on = True
+        self.optimizer.zero_grad()
 
     def micro_batches(self, index: int) -> tuple[Batch, ...]:
         """What this rank reads in step `index`: as many on every rank."""
