@@ -96,3 +96,12 @@ def test_compiling_takes_time_before_the_steps():
     train = TrainWorkload(kind="train")
     waited_s = trial_s(make_case(changed(train, compile=True))) - trial_s(make_case(train))
     assert waited_s > 10
+    packed = TrainWorkload.model_validate(
+        {
+            "kind": "train",
+            "data": {"samples": 9, "mean_length": 9},
+            "packing": {"max_batch_len": 99, "effective_batch_size": 9},
+        }
+    )
+    longer_s = trial_s(make_case(changed(packed, compile=True))) - trial_s(make_case(packed))
+    assert longer_s > 2 * waited_s  # for three shapes

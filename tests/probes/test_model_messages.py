@@ -136,7 +136,8 @@ def test_buckets_of_adapters_are_those_that_ddp_makes(alone, shape, lora):
 
 
 @pytest.mark.parametrize(
-    ("shape", "lora"), [(SMALL, None), (LLAMA, None), (FURTHER, None), (LLAMA, Lora(rank=2))]
+    ("shape", "lora"),
+    [(SMALL, None), (LLAMA, None), (FURTHER, None), (LLAMA, Lora(rank=2)), (LLAMA, Lora(rank=3))],
 )
 def test_units_are_those_that_fsdp_gathers(one_of_two, shape, lora):
     """The other rank is not there: what it would send is left as it is."""
@@ -157,7 +158,7 @@ def test_units_are_those_that_fsdp_gathers(one_of_two, shape, lora):
     for unit in (fully_shard(model, mesh=mesh), *model.layers):
         unit.set_custom_all_gather(Noting())
     train_two_steps(model, shape)
-    assert set(gathered) == set(fsdp_units(shape, adapters))
+    assert set(gathered) == set(fsdp_units(shape, adapters, shards=2))
 
 
 @given(MODELS, st.none() | st.integers(1, 2**26))

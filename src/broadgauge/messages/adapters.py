@@ -35,6 +35,18 @@ def adapter_parameters(shape: ModelShape, targets: Sequence[Linear], rank: int) 
     return rank * sum(sum(sizes[target]) for target in targets)
 
 
+def sent_adapter_parameters(shape: ModelShape, adapters: Adapters, shards: int) -> int:
+    """Of one block, with what FSDP adds when it shares A's rows out: as many to each of the shards,
+    the last ones empty. Source: torch 2.11, torch.distributed.fsdp, `_fsdp_param.py`,
+    `padded_sharded_param_size`."""
+    sizes = shape.linears
+    rows = -(-adapters.rank // shards) * shards
+    return sum(
+        rows * inputs + adapters.rank * outputs
+        for inputs, outputs in (sizes[target] for target in adapters.targets)
+    )
+
+
 def trained_parameters(shape: ModelShape, adapters: Adapters | None) -> int:
     """How many have gradients? None: all of them."""
     if adapters is None:

@@ -47,6 +47,10 @@ class ModelShape:
     """
     adapter_params: float | None = None
     """Of LoRA in one layer, where it was counted and is trained; None: a usual share."""
+    adapter_rank: float | None = None
+    """Rows of each A, where they were counted."""
+    adapter_inputs: float | None = None
+    """Columns of all A of one layer together, where they were counted."""
 
     @property
     def is_mixture(self) -> bool:

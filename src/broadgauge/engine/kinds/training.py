@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from broadgauge.engine.kinds.kind import KindInEngine
 from broadgauge.engine.transfers import PROCESS_GROUP_S, transfer_s
+from broadgauge.messages.adapters import sent_adapter_parameters
 from broadgauge.messages.rank import RankGroup, StepCollective
 from broadgauge.messages.strategies import Split, split_of
 from broadgauge.specs.case import Case
@@ -44,7 +45,7 @@ class TrainingInEngine(KindInEngine):
                 transfer_s(case, each.op, each.size_bytes, each.group) for each in sent
             )
         total_s = PROCESS_GROUP_S[case.backend] + _READ_DATA_S
-        total_s += _COMPILE_S if train.compile else 0.0
+        total_s += _compile_s(train)
         total_s += (train.warm_up_steps + train.steps) * communicating_s
         if train.communication_off:
             total_s += (train.steps + 1) * compute_s
@@ -71,6 +72,13 @@ def split(train: TrainWorkload, nodes: int, ranks_per_node: int) -> Split:
         ranks_per_node=ranks_per_node,
         shard_ranks=train.shard_ranks,
     )
+
+
+def _compile_s(train: TrainWorkload) -> float:
+    """Packed micro-batches differ: the trainer compiles for three shapes of them."""
+    if not train.compile:
+        return 0.0
+    return _COMPILE_S * (1 if train.packing is None else 3)
 
 
 def tokens_per_rank(train: TrainWorkload, world_size: int) -> int:
@@ -106,21 +114,23 @@ def step_collectives(
 ) -> tuple[StepCollective, ...]:
     """What does a step give to each collective of each group of ranks, all of a kind as one?
 
-    Sizes are S of nccl-tests, padding left out. The gradient of what is trained is reduced once a
-    step, or with each micro-batch. Sharded blocks, frozen or not, are gathered for their forward
-    pass and, where they were freed, for their backward pass, in each micro-batch; what is in no
-    block is gathered once. Each replica's gradients are scattered first, and then a rank's share is
-    summed over the replicas. Source: torch 2.11 fully_shard, and what real ranks sent in
-    tests/probes/test_training_strategies.py.
+    Sizes are S of nccl-tests, padding left out but for adapters'. The gradient of what is trained
+    is reduced once a step, or with each micro-batch. Sharded blocks, frozen or not, are gathered
+    for their forward pass and, where they were freed, for their backward pass, in each micro-batch;
+    what is in no block is gathered once. Each replica's gradients are scattered first, and then a
+    rank's share is summed over the replicas. Source: torch 2.11 fully_shard, and what real ranks
+    sent in tests/probes/test_training_strategies.py.
     """
     ranks = split(train, nodes, ranks_per_node)
     micro_batches = most_micro_batches(train, ranks.world_size)
     reductions = micro_batches if train.reduce_each_micro_batch else 1
-    gradients = reductions * train.trained_parameters * DATA_TYPE_BYTES[train.gradient_dtype]
+    reduced = _reduced_parameters(train, ranks.shards)
+    gradients = reductions * reduced * DATA_TYPE_BYTES[train.gradient_dtype]
     found = []
     if ranks.shards > 1:
         inside = ranks.shard_group
-        found.append(_collective("all_gather", _gathered_bytes(train, micro_batches), inside))
+        gathered = _gathered_bytes(train, micro_batches, ranks.shards)
+        found.append(_collective("all_gather", gathered, inside))
         found.append(_collective("reduce_scatter", gradients, inside))
     if ranks.replicas > 1:
         share = gradients // ranks.shards
@@ -128,8 +138,16 @@ def step_collectives(
     return tuple(found)
 
 
-def _gathered_bytes(train: TrainWorkload, micro_batches: int) -> int:
-    *blocks, rest = fsdp_units(train.model, train.adapters)
+def _reduced_parameters(train: TrainWorkload, shards: int) -> int:
+    """How many elements have the gradients that are sent, with what FSDP adds to adapters?"""
+    if train.adapters is None:
+        return train.trained_parameters
+    shape = train.model.shape
+    return shape.layers * sent_adapter_parameters(shape, train.adapters, shards)
+
+
+def _gathered_bytes(train: TrainWorkload, micro_batches: int, shards: int) -> int:
+    *blocks, rest = fsdp_units(train.model, train.adapters, shards=shards)
     is_freed = train.reshard_after_forward or train.reduce_each_micro_batch
     passes = micro_batches if is_freed else 1
     gathers = (2 if train.reshard_after_forward else 1) * passes

@@ -81,6 +81,8 @@ def wider(model: ModelShape, factor: float) -> ModelShape:
         params=scaled(model.params),
         layer_params=None,
         adapter_params=None,
+        adapter_rank=None,
+        adapter_inputs=None,
         active_params=scaled(model.active_params),
     )
 

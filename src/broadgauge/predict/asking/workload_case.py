@@ -96,8 +96,14 @@ def _trained_shape(workload: TrainWorkload) -> ModelShape:
     plain = model_shape(workload.model)
     if workload.lora is None:
         return plain
-    layers = workload.model.shape.layers
-    return replace(plain, adapter_params=workload.trained_parameters / layers)
+    shape, lora = workload.model.shape, workload.lora
+    targets = lora.adapters(shape).targets
+    return replace(
+        plain,
+        adapter_params=workload.trained_parameters / shape.layers,
+        adapter_rank=float(lora.rank),
+        adapter_inputs=float(sum(shape.linears[target][0] for target in targets)),
+    )
 
 
 def model_shape(model: TrainedModel) -> ModelShape:

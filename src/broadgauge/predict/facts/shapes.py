@@ -54,12 +54,22 @@ class Shapes:
     last norm, too."""
     adapter_params: Times
     """LoRA's, of one layer; not a number where nobody has counted them."""
+    adapter_rank: Times
+    """Rows of each A; as `adapter_params`."""
+    adapter_inputs: Times
+    """Columns of a layer's A together; as `adapter_params`."""
 
     @property
     def adapter_ratio(self) -> Times:
         """LoRA's parameters over the model's."""
         counted = self.layers * self.adapter_params / self.params
         return np.where(np.isnan(counted), ADAPTER_RATIO, counted)
+
+    def padded_adapters(self, shards: Times) -> Times:
+        """Of one layer, what FSDP adds to A's rows so that all shards have as many; 0 where nobody
+        has counted them."""
+        rows = np.ceil(self.adapter_rank / shards) * shards - self.adapter_rank
+        return np.asarray(np.nan_to_num(rows * self.adapter_inputs))
 
     @property
     def expert_params(self) -> Times:
@@ -78,12 +88,13 @@ def infer_shapes(models: Sequence[ModelShape]) -> Shapes:
     table = np.array(list(map(attrgetter(*names), models)), dtype=np.float64)
     layers, hidden, vocabulary, params, active, experts = table.reshape(-1, len(names)).T
     sizes = ("heads", "kv_heads", "head_dim", "ffn_hidden", "gated_mlp", "tied_embeddings")
-    optional = (*sizes, "layer_params", "adapter_params")
+    optional = (*sizes, "layer_params", "adapter_params", "adapter_rank", "adapter_inputs")
     known = np.array(list(map(attrgetter(*optional), models)), dtype=np.float64)
     # None reads as nan
-    heads, kv_heads, head_dim, ffn, gated, tied, counted, adapters = known.reshape(
+    heads, kv_heads, head_dim, ffn, gated, tied, counted, *of_adapters = known.reshape(
         -1, len(optional)
     ).T
+    adapters, adapter_rank, adapter_inputs = of_adapters
     heads = np.where(np.isnan(heads), infer_heads(hidden), heads)
     attention_width = np.where(np.isnan(head_dim), hidden, heads * head_dim)
     is_tied = np.where(np.isnan(tied), _looks_tied(layers, hidden, vocabulary, active), tied > 0)
@@ -119,6 +130,8 @@ def infer_shapes(models: Sequence[ModelShape]) -> Shapes:
         embedding_params=embedding,
         outside_params=outside,
         adapter_params=adapters,
+        adapter_rank=adapter_rank,
+        adapter_inputs=adapter_inputs,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from broadgauge.messages.adapters import Adapters, adapter_parameters
+from broadgauge.messages.adapters import Adapters, sent_adapter_parameters
 from broadgauge.messages.model_shape import GptShape, LlamaShape, ModelShape
 from broadgauge.specs.workloads.trained_model import TrainedModel
 
@@ -86,15 +86,18 @@ def ddp_buckets(elements: Iterable[int], cap_bytes: int | None) -> list[int]:
     return [*buckets, filling] if filling else buckets
 
 
-def fsdp_units(model: TrainedModel, adapters: Adapters | None = None) -> list[int]:
+def fsdp_units(
+    model: TrainedModel, adapters: Adapters | None = None, *, shards: int = 1
+) -> list[int]:
     """How many parameters has each unit of `fully_shard`: a block, with adapters where it has them,
     and all that is in no block?
 
-    Rows that the ranks do not divide evenly are padded when they are sent; that is left out.
+    Rows that the shards do not divide evenly are padded when they are sent: those of adapters,
+    which are few, are counted, and of weights left out.
     """
     shape: ModelShape = model.shape
     rest = shape.parameters - shape.layers * shape.block_parameters
     block = shape.block_parameters
     if adapters is not None:
-        block += adapter_parameters(shape, adapters.targets, adapters.rank)
+        block += sent_adapter_parameters(shape, adapters, shards)
     return [block] * shape.layers + [rest]

@@ -85,7 +85,8 @@ def _of_shards(columns: Columns) -> dict[str, CollectiveCost]:
     share, none = spread_share(columns), np.zeros(len(columns))
     width, gradient = weight_bytes(columns), gradient_bytes(columns)
     kept = [not case.reshard_after_forward or case.zero_stage in {1, 2} for case in columns.cases]
-    adapters = np.where(columns.is_lora, np.nan_to_num(shapes.adapter_params), 0.0)
+    padding = np.where(columns.is_lora, shapes.padded_adapters(shards[0]), 0.0)
+    adapters = np.where(columns.is_lora, np.nan_to_num(shapes.adapter_params), 0.0) + padding
     weights = _parts((each + adapters / columns.tensor_parallel) * width, share)
     gather = _masked(_held("all_gather", weights, "shard", columns), is_sharded)
     roots = _parts(root * width, none)
@@ -94,7 +95,8 @@ def _of_shards(columns: Columns) -> dict[str, CollectiveCost]:
         "gather backward": _masked(gather, ~np.array(kept)),
         "gather root": _masked(_held("all_gather", roots, "shard", columns), is_sharded),
     }
-    in_layer, outside = trained_in_layer(columns), trained_outside(columns, root)
+    in_layer = trained_in_layer(columns) + padding / columns.tensor_parallel
+    outside = trained_outside(columns, root)
     for suffix, trained, of_experts in (("", in_layer, share), (" root", outside, none)):
         reduced = _parts(trained * gradient, of_experts)
         scatter = _held("reduce_scatter", reduced, "shard", columns)
