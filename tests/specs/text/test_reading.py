@@ -35,6 +35,13 @@ workloads:
       - {name: step_s, regex: "took ([0-9.]+)"}
 """
 
+UNCOMPILED = """\
+compile: true
+    activation_checkpointing: full
+    lora: {dropout_ratio: 0.1}
+    data: {samples: 9, mean_length: 9}
+    packing: {max_batch_len: 99, effective_batch_size: 9}"""
+
 BOMB = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
     f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 10)}]\n" for i in range(9)
 )
@@ -74,6 +81,7 @@ def test_a_good_file_is_read_with_units_and_words() -> None:
         ("steps: 8", "strategy: lora", "e.yaml:13:5", "goes with any strategy: `lora: {rank: 16}`"),
         ("steps: 8", "lora: {rank: 0}", "e.yaml:13:12", "`rank`"),
         ("steps: 8", "lora: {targets: [up, gate]}", "e.yaml:13:26", "no linear layer `gate`"),
+        ("steps: 8", UNCOMPILED, "e.yaml:13:5", "LoRA's dropout of packed samples"),
         ("steps: 8", "lora: {targets: [up, qkv]}", "e.yaml:13:26", "`qkv`"),
         ("steps: 8", "lora: {targets: [up, up]}", "e.yaml:13:5", "`up` stands twice"),
         ("steps: 8", "epochs: 2", "e.yaml:13:5", "`epochs` of how many samples?"),

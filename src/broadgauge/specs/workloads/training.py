@@ -202,6 +202,21 @@ class TrainWorkload(WorkloadBase):
                 raise placed_error(message, ("lora", "targets", number), hint)
         return self
 
+    @model_validator(mode="after")
+    def _compiles_what_torch_can(self) -> "TrainWorkload":
+        """What dropout drew can't be drawn again in graphs of any shape. Source: torch 2.11,
+        "Node … was invalid, but is output", of `full` and of `selective`."""
+        has_dropout = self.lora is not None and self.lora.dropout_ratio > 0
+        recomputes = self.activation_checkpointing != "none"
+        if self.compile and self.packing is not None and has_dropout and recomputes:
+            raise placed_error(
+                "torch 2.11 can't compile LoRA's dropout of packed samples where activations are "
+                "computed again",
+                ("compile",),
+                "`activation_checkpointing: none`, `dropout_ratio: 0` or `compile: false`",
+            )
+        return self
+
     @field_validator("strategy", mode="before")
     @classmethod
     def _lora_is_no_strategy(cls, strategy: Any) -> Any:
