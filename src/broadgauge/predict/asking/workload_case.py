@@ -5,6 +5,7 @@ from dataclasses import replace
 from broadgauge.engine.kinds.training import most_micro_batches, split
 from broadgauge.messages.model_shape import GptShape
 from broadgauge.predict.asking.from_catalog import priced_as
+from broadgauge.predict.asking.packed_rows import padded_tokens
 from broadgauge.predict.case import Fabric, ModelShape, Precision, TrainingCase, Transport
 from broadgauge.specs.networks.face import NetworkFace
 from broadgauge.specs.networks.network import Network, NodePath
@@ -42,7 +43,7 @@ def training_case(
     ranks = nodes * ranks_per_node
     micro_batch = float(workload.batch_per_rank)
     if workload.packing is not None:  # as many tokens as sequences of `seq_len` have
-        micro_batch = workload.packing.max_batch_len / workload.model.seq_len
+        micro_batch = padded_tokens(workload, workload.packing, ranks) / workload.model.seq_len
     return TrainingCase(
         name=name or workload.name,
         model=_trained_shape(workload),
