@@ -90,7 +90,7 @@ def test_what_is_offloaded_is_held_by_the_host():
 def test_made_up_samples_are_held_while_they_are_drawn():
     samples = {"samples": 1_000_000, "mean_length": 20}
     found = held_bytes(2, 4, data=samples)
-    assert found["made-up samples"] == pytest.approx(4 * 4 * 20_000_000, rel=0.1)
+    assert found["made-up samples"] == pytest.approx(4 * (4 + 2) * 20_000_000, rel=0.01)
     assert "text" not in found
 
 

@@ -100,7 +100,7 @@ def longest_sample(seq_len: int, packing: Packing) -> int:
 def most_micro_batches(train: TrainWorkload, world_size: int) -> int:
     """Of a step. Of packed samples: a micro-batch that is full leaves less than a sample's length
     empty on each rank, and less than half, since the longest come first; and none has fewer than
-    one sample of the step's."""
+    one sample of the step's. Of made-up ones about, since steps differ from their mean length."""
     if train.packing is None:
         return train.accumulation
     budget = train.packing.max_batch_len

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broadgauge.manifests.memory_need import MIB, MemoryPart, memory_part
+from broadgauge.messages.prepared_set import token_bytes_of
 from broadgauge.running.kinds.kind import KindInRunning
 from broadgauge.running.kinds.prepared_samples import check_prepared
 from broadgauge.specs.base import did_you_mean
@@ -31,7 +32,8 @@ COPIED_RATIO = 1.5
 """What is copied of a trained parameter over AdamW's two moments, all in float32: its weight, too.
 Frozen ones are not copied."""
 DRAWN_BYTES = 4
-"""Of a made-up token: probes/training/synthetic.py."""
+"""Of a made-up token while it is drawn, beside what it is kept in where that is smaller:
+probes/training/synthetic.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,9 @@ class TrainingInRunning(KindInRunning):
             where = "" if case.device == "cpu" else ", where GPUs have no room for it"
             yield memory_part(f"a copy of weights and optimizer{where}", copy_bytes, by_model)
         if isinstance(train.data, SyntheticData):
-            drawn_bytes = ranks * DRAWN_BYTES * train.data.num_tokens
+            kept_bytes = token_bytes_of(train.model.vocabulary)
+            a_token_bytes = DRAWN_BYTES + (kept_bytes if kept_bytes < DRAWN_BYTES else 0)
+            drawn_bytes = ranks * a_token_bytes * train.data.num_tokens
             yield memory_part("made-up samples", drawn_bytes, "while they are drawn")
         else:
             yield memory_part("text", ranks * TEXT_BYTES, "the most that a rank reads of it")

@@ -211,20 +211,21 @@ REGISTRY: dict[str, Metric] = {
         Metric(
             name="epoch_time_s",
             direction="lower",
-            meaning="time of the second epoch of `epoch_samples`",
+            meaning="time of the second epoch of `epoch_samples`, of packed samples of the set",
         ),
         Metric(
             name="epoch_measured_ratio",
             direction="neither",
             meaning="share of the second epoch's steps that was measured; below 1 epoch_time_s is "
-            "the mean measured step x its steps",
+            "the mean measured step x its steps, of packed samples the measured time a sample x "
+            "those that are taken",
             is_part=True,
         ),
         Metric(
             name="training_time_s",
             direction="lower",
             meaning="of all steps of all epochs: those that were run as they were, the others at "
-            "the mean measured step",
+            "the mean measured step, of packed samples at the mean time of their samples",
         ),
         Metric(
             name="completion_time_s",

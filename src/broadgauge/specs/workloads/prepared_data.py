@@ -10,7 +10,7 @@ from broadgauge.messages.training_data import PreparedSamples, SyntheticSamples,
 from broadgauge.specs.base import Spec, placed_error
 
 MOST_HELD_TOKENS = 200_000_000
-"""Of a set that each rank makes up and holds: 4 bytes a token at most."""
+"""Of a set that each rank makes up and holds: 4 bytes a token at most, 6 while they are drawn."""
 DECIDED_BY_PACKING = ("batch_per_rank", "accumulation", "epoch_samples")
 """Keys of a training that `packing` says in another way."""
 
