@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from broadgauge.predict.case import CollectiveCurve
-from broadgauge.predict.kinds import COMMAND, TOKEN_BUDGET, in_predict, training_of
+from broadgauge.predict.kinds import NotPredicted, in_predict, training_of
 from broadgauge.predict.system.paths import path_curves
 from broadgauge.results.model import CaseSummary, CollectiveSummary, RunSummary
 from broadgauge.specs.base import did_you_mean
@@ -219,10 +219,9 @@ def _shortest_selector(one: RunCase, cases: Sequence[RunCase]) -> str:
 
 def _no_training(run: RunSummary) -> str:
     held = [in_predict(each.case.workload) for each in run.candidates]
-    if COMMAND in held:
-        message = f"it runs {COMMAND}"
-    elif TOKEN_BUDGET in held:
-        message = f"its training has {TOKEN_BUDGET}"
+    reasons = [each.of_run for each in held if isinstance(each, NotPredicted) and each.of_run]
+    if reasons:
+        message = reasons[0]
     elif any(training_of(each.case.workload) for each in run.candidates):
         message = "none of its trainings succeeded"
     else:
