@@ -90,7 +90,7 @@ def put_completion(
     epoch_samples = _epoch_samples(train, summaries)
     if epoch_samples is None or not measured_s or warm_up_s is None:
         return
-    epoch_steps = steps_per_epoch(epoch_samples, _samples_per_step(train, case))
+    epoch_steps = steps_per_epoch(epoch_samples, train.samples_per_step(case.world_size))
     mean_s = statistics.fmean(measured_s)
     if num_samples:
         taken = _taken_samples(summaries, epoch_samples)
@@ -124,13 +124,6 @@ def _taken_samples(summaries: Sequence[TrainSummary], epoch_samples: int) -> int
     """Of an epoch's packed samples, those that are trained on: its steps are counted with the
     others, which take no time."""
     return next((s.taken_samples for s in summaries if s.taken_samples is not None), epoch_samples)
-
-
-def _samples_per_step(train: TrainWorkload, case: Case) -> int:
-    """Of all ranks; of an epoch's last step of packed samples, what is left."""
-    if train.packing is None:
-        return train.batch_per_rank * train.accumulation * case.world_size
-    return train.packing.effective_batch_size
 
 
 def _slowest(summaries: Sequence[TrainSummary], name: str) -> float | None:

@@ -135,6 +135,12 @@ class TrainWorkload(WorkloadBase):
         """How many have gradients?"""
         return trained_parameters(self.model.shape, self.adapters)
 
+    def samples_per_step(self, world_size: int) -> int:
+        """Of all ranks; of an epoch's last step of packed samples, what is left."""
+        if self.packing is None:
+            return self.batch_per_rank * self.accumulation * world_size
+        return self.packing.effective_batch_size
+
     @property
     def flops_per_token(self) -> float:
         """Model FLOPs, forward and backward."""
