@@ -27,6 +27,7 @@ from broadgauge.messages.prepared_set import (
     token_bytes_of,
 )
 from broadgauge.messages.synthetic_lengths import SMALLEST_SAMPLE
+from broadgauge.results.folder.disk import sync_folder
 from broadgauge.specs.errors import InputError
 from broadgauge.tokenizing.lengths import token_lengths
 from broadgauge.tokenizing.places import set_there
@@ -176,11 +177,7 @@ def _become(made: Path, final: Path, key: str) -> None:
     except OSError:
         if set_there(final, key) is None:
             raise
-    folder = os.open(final.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(final.parent)
 
 
 def _prefix(final: Path) -> str:
