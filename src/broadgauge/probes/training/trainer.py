@@ -216,7 +216,7 @@ class Trainer:
 
     def is_frozen_unchanged(self) -> bool | None:
         """Are the frozen weights that this rank holds those that were drawn? None: it has none."""
-        if self.num_trained == self.num_parameters:
+        if self.task.adapters is None:
             return None
         return frozen_checksum(self.model) == self._frozen_checksum
 
