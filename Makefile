@@ -100,6 +100,6 @@ lock: install  ## Resolve the dependencies anew; needs the package index
 clean:  ## Remove .venv and the checkers' caches; runs/ stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-clean-caches:  ## Remove what tests keep in ~/.cache/broadgauge
+clean-caches:  ## Remove ~/.cache/broadgauge: what tests keep there, and your prepared sets
 	@rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/broadgauge"
 	@if [ -n "$$BROADGAUGE_CACHE" ]; then rm -rf "$$BROADGAUGE_CACHE/control-plane"; fi
