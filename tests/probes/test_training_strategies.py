@@ -6,6 +6,7 @@ import re
 import statistics
 import sys
 from collections import Counter
+from functools import cache
 
 import pytest
 
@@ -21,7 +22,7 @@ from .training_launch import PLANTED, TINY, WORKLOAD, Launch
 pytestmark = [pytest.mark.measuring, pytest.mark.slow]
 STEPS = {"steps": 48, "warm_up_steps": 2, "block_steps": 24}
 """50 with the warm-up."""
-FEWER_STEPS = {"steps": 20, "warm_up_steps": 2, "block_steps": 10}
+FEWER_STEPS = {"steps": 12, "warm_up_steps": 2, "block_steps": 6}
 LLAMA = LlamaModel(
     kind="llama", layers=2, hidden=32, heads=4, kv_heads=2, ffn_hidden=64, seq_len=16
 )
@@ -123,6 +124,19 @@ KEEPING_LESS = {
 }
 
 
+@pytest.fixture(scope="module")
+def fewer_alone(one):
+    """One process on the global batch, of all weights and of adapters, and its checksum."""
+
+    @cache
+    def train(*, is_adapted):
+        changes = ADAPTED if is_adapted else {}
+        plain = one.train(**FEWER_STEPS, model=LLAMA, batch_per_rank=8, **changes)
+        return plain, one.said[0].last(TrainSummary).parameter_checksum
+
+    return train
+
+
 @pytest.mark.parametrize(
     ("changes", "way"),
     [
@@ -138,13 +152,14 @@ KEEPING_LESS = {
         ),
     ],
 )
-def test_what_is_trained_and_kept_makes_no_difference_to_the_losses(changes, way, one, four):
+def test_what_is_trained_and_kept_makes_no_difference_to_the_losses(
+    changes, way, fewer_alone, four
+):
     """Of four ranks beside one process that keeps all; blocks without communication among them."""
-    plain = one.train(**FEWER_STEPS, model=LLAMA, batch_per_rank=8, **changes)
-    checksum = one.said[0].last(TrainSummary).parameter_checksum
+    plain, checksum = fewer_alone(is_adapted="lora" in changes)
     trial = four.train(**(FEWER_STEPS | {"model": LLAMA, "batch_per_rank": 2} | changes | way))
     assert trial.error is None
-    assert len(trial.series["loss"]) == 20
+    assert len(trial.series["loss"]) == 12
     assert trial.series["loss"] == pytest.approx(plain.series["loss"], abs=1e-4)
     summaries = [rank.last(TrainSummary) for rank in four.said]
     checksums = [summary.parameter_checksum for summary in summaries]
@@ -193,13 +208,13 @@ def test_one_rank_trains_with_fsdp_on_a_mesh_of_one(one, alone, dtype):
 )
 def test_steps_without_communication_are_wrong_and_leave_no_trace(way, pair, four):
     pair = four if way.get("strategy") == "hsdp" else pair
-    disturbed = pair.train(**way)
+    disturbed = pair.train(**way, steps=14)
     off = [
         block for block in pair.said[0].of(StepsBlock) if block.mode is StepMode.COMMUNICATION_OFF
     ]
-    undisturbed = pair.train(**way, communication_off=False, block_steps=28)
+    undisturbed = pair.train(**way, steps=14, communication_off=False, block_steps=14)
     assert disturbed.series["loss"] == undisturbed.series["loss"]
-    assert len(disturbed.series["step_without_communication_s"]) == 28
+    assert len(disturbed.series["step_without_communication_s"]) == 14
     off_losses = [loss for block in off for loss in block.losses]
     own_losses = [loss for block in pair.said[0].of(StepsBlock) for loss in block.losses]
     assert None not in off_losses
