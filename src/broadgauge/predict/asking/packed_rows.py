@@ -1,8 +1,12 @@
 """How large does a rank's micro-batch become where packed samples are padded to its longest?
 
-Memory follows from the padded rows, and these from the lengths: of made-up samples they are known,
-of a prepared set, which need not be on this machine, only bounded.
+Memory follows from the padded rows, and these from the lengths: of made-up samples they are known.
+A prepared set need not be on this machine: it is taken for made-up samples of the mean length that
+takes most. (The most that any lengths can take, one long sample and as many of two tokens as fit,
+is hundreds of times a budget: no pod that is asked to hold it finds a node.)
 """
+
+from collections.abc import Iterator
 
 from broadgauge.engine.kinds.training import longest_sample
 from broadgauge.messages.synthetic_lengths import (
@@ -18,25 +22,33 @@ MOST_SAMPLES = 20_000
 
 
 def padded_tokens(train: TrainWorkload, packing: Packing, world_size: int) -> int:
-    """Of the largest micro-batch of any rank, padding counted: about as many for made-up samples,
-    at most for a prepared set."""
+    """About as many has the largest micro-batch of any rank, padding counted."""
+    samples = min(packing.effective_batch_size, MOST_SAMPLES)
     if isinstance(train.data, SyntheticData):
-        found = _of_a_usual_step(train.data, train.model.seq_len, packing, world_size)
-        if found:
-            return found
-    return _most(longest_sample(train.model.seq_len, packing), packing)
+        mean, longest = train.data.mean_length, train.data.longest(train.model.seq_len)
+        return _largest(
+            _usual(min(samples, train.data.samples), mean, longest), packing, world_size
+        )
+    longest = longest_sample(train.model.seq_len, packing)
+    sets = (_usual(samples, mean, longest) for mean in _means(longest))
+    return max(_largest(asked, packing, world_size) for asked in sets)
 
 
-def _of_a_usual_step(
-    data: SyntheticData, seq_len: int, packing: Packing, world_size: int
-) -> int | None:
-    """Of a step that has each length as often as the set has it; None: none of them fits."""
-    samples = min(packing.effective_batch_size, data.samples, MOST_SAMPLES)
-    asked = SyntheticLengths(
-        num_samples=samples,
-        num_tokens=samples * data.mean_length,
-        longest=data.longest(seq_len),
-    )
+def _means(longest: int) -> Iterator[int]:
+    """Mean lengths that a set may have, each twice the one before."""
+    mean = SMALLEST_SAMPLE
+    while mean < longest:
+        yield mean
+        mean *= 2
+    yield longest
+
+
+def _usual(samples: int, mean: int, longest: int) -> SyntheticLengths:
+    return SyntheticLengths(num_samples=samples, num_tokens=samples * mean, longest=longest)
+
+
+def _largest(asked: SyntheticLengths, packing: Packing, world_size: int) -> int:
+    """Of a step that has each length as often as the set; the budget where no sample fits it."""
     lengths = lengths_by_quantile(asked)
     packed = pack_step(lengths, world_size, packing.max_batch_len)
     sizes = (
@@ -45,19 +57,4 @@ def _of_a_usual_step(
         for taken in micro_batch
         if taken
     )
-    return max(sizes, default=None)
-
-
-def _most(longest: int, packing: Packing) -> int:
-    """One long sample and others of the shortest there are, each padded to it, as the budget and
-    the step have them. The product of rows and longest is largest where the long one takes half of
-    the budget, or at the first number of rows that leaves no room for one that is as long."""
-    budget, samples = packing.max_batch_len, packing.effective_batch_size
-
-    def positions(rows: int) -> int:
-        return rows * min(longest, budget - SMALLEST_SAMPLE * (rows - 1))
-
-    half = (budget + SMALLEST_SAMPLE) // (2 * SMALLEST_SAMPLE)
-    full = 1 + (budget - longest) // SMALLEST_SAMPLE
-    numbers = (half, half + 1, full, full + 1)
-    return max(positions(min(max(rows, 1), samples)) for rows in numbers)
+    return max(sizes, default=packing.max_batch_len)
