@@ -15,7 +15,6 @@ from broadgauge.specs.workloads.trained_model import TrainedModel
 ADAPTER: TypeAdapter[TrainedModel] = TypeAdapter(TrainedModel)
 NOT_TRAINED = {
     "encoder": ("bert-base", "an encoder"),
-    "mixture": ("mixtral-8x7b", "a mixture of experts (not there yet)"),
     "latent": ("deepseek-v3", "latent attention"),
     "biases": ("mpt-7b", "linear layers without biases"),
     "activation": ("opt-125m", "a ReLU in its MLP"),
@@ -41,10 +40,11 @@ def test_what_is_trained_has_the_models_parameters_to_the_digit(entry: ModelEntr
     sizes = sizes_of(entry)
     longest = {"seq_len": entry.position_embeddings} if entry.position_embeddings else {}
     shape = ADAPTER.validate_python(sizes | longest).shape
-    assert shape.parameters == entry.params == entry.active_params
+    assert shape.parameters == entry.params
+    assert shape.active_parameters == entry.active_params
     table = 0 if entry.tied_embeddings else entry.embedding_params
     positions = entry.position_embeddings * entry.hidden
-    assert shape.multiplying_parameters == entry.params - table - positions
+    assert shape.multiplying_parameters == entry.active_params - table - positions
     assert sizes["seq_len"] == min(entry.seq_len, entry.position_embeddings or entry.seq_len)
 
 
@@ -52,7 +52,7 @@ def test_all_others_are_refused_with_their_reason() -> None:
     refused = [entry for entry in known_models() if entry not in TRAINED]
     assert len(TRAINED) > 60
     assert {entry.name for entry in refused if entry.gated_mlp} == {
-        entry.name for entry in known_models() if entry.architecture == "moe"
+        entry.name for entry in known_models() if entry.latent_attention is not None
     }
     for entry in refused:
         assert f"can't train {entry.name}: it has " in str(refusal(entry))
@@ -94,6 +94,29 @@ def test_a_llama_with_another_block_is_refused(changes: dict[str, Any], reason: 
 )
 def test_a_gpt_with_another_block_is_refused(changes: dict[str, Any], reason: str) -> None:
     told = find_model("gpt2").model_dump() | changes
+    assert reason in str(refusal(ModelEntry.model_validate(told)))
+
+
+def test_mixtures_have_their_experts() -> None:
+    told = trained_model("gpt-oss-120b")
+    assert (told["experts"], told["experts_per_token"], told["ffn_hidden"]) == (128, 4, 2880)
+    assert told["bias"] == "all"  # the router's, too
+    assert trained_model("qwen3-30b-a3b")["ffn_hidden"] == 768
+    model = ADAPTER.validate_python(told | {"layers": 3, "shape_of_layers": 36})
+    assert (
+        model.named_in_words == "gpt-oss-120b, 3 of its 36 layers, 10.8B parameters, 1.54B active"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"shared_experts": 1}, "experts that every token passes"),
+        ({"dense_layers": 2}, "layers without experts: 2"),
+    ],
+)
+def test_a_mixture_with_another_block_is_refused(changes: dict[str, Any], reason: str) -> None:
+    told = find_model("mixtral-8x7b").model_dump() | changes
     assert reason in str(refusal(ModelEntry.model_validate(told)))
 
 

@@ -16,7 +16,7 @@ from broadgauge.specs.workloads.workload import Packing, SyntheticData  # noqa: 
 
 from .harness import Ranks  # noqa: E402
 from .training_launch import TINY, Launch  # noqa: E402
-from .training_tasks import LLAMA, trainer_of  # noqa: E402
+from .training_tasks import LLAMA, MIXTURE, trainer_of  # noqa: E402
 
 pytestmark = [
     pytest.mark.measuring,
@@ -80,6 +80,7 @@ def test_packed_shapes_are_compiled_before_the_first_step(lora, monkeypatch):
         {"strategy": "ddp", "accumulation": 2, "gradient_dtype": "bfloat16"},
         {"strategy": "fsdp", "accumulation": 2},
         {"strategy": "fsdp", "dtype": "bfloat16"},
+        {"strategy": "ddp", "dtype": "bfloat16", "model": MIXTURE},
         {"strategy": "fsdp", "lora": Lora(rank=2), "activation_checkpointing": "selective"},
         {"strategy": "ddp", "lora": Lora(rank=2), "activation_checkpointing": "full"},
         PACKED_TASK | {"strategy": "ddp"},
@@ -90,8 +91,9 @@ def test_two_ranks_compile_and_train_as_plain_ones(way, tmp_path):
     tolerance = 1e-4 if "bfloat16" not in way.values() else 0.02
     with Ranks(2, tmp_path) as ranks:
         launch = Launch(ranks)
-        plain = launch.train(**STEPS, model=LLAMA, **way)
-        compiled = launch.train(compile=True, **STEPS, model=LLAMA, **way)
+        keys = STEPS | {"model": LLAMA} | way
+        plain = launch.train(**keys)
+        compiled = launch.train(**keys, compile=True)
         assert compiled.series["loss"] == pytest.approx(plain.series["loss"], abs=tolerance)
 
 

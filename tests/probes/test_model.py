@@ -9,6 +9,7 @@ from torch.nn import functional  # noqa: E402
 from broadgauge.probes.training.building import model_of  # noqa: E402
 from broadgauge.probes.training.llama import rotated, rotations  # noqa: E402
 from broadgauge.probes.training.weights import draw_weights  # noqa: E402
+from broadgauge.probes.trial import RefusedError  # noqa: E402
 from broadgauge.specs.workloads.workload import GptModel, LlamaModel  # noqa: E402
 
 pytestmark = pytest.mark.measuring
@@ -24,9 +25,14 @@ SHAPES = [
     LlamaModel(**LLAMA, bias="qkv"),
     LlamaModel(**LLAMA, bias="attention", norms_per_layer=4),
     LlamaModel(**LLAMA, bias="all", norms_queries_and_keys=True, activation="gelu"),
+    LlamaModel(**LLAMA, experts=5, experts_per_token=5),
+    LlamaModel(**LLAMA, experts=6, experts_per_token=2, bias="all", norms_per_layer=4),
 ]
 GPT = GptModel(layers=1, hidden=8, heads=2, seq_len=8)
 SMALL_LLAMA = LlamaModel(kind="llama", layers=1, hidden=8, heads=2, kv_heads=1, seq_len=8)
+MIXTURE = LlamaModel(
+    **LLAMA | {"layers": 1, "hidden": 24}, experts=5, experts_per_token=3, bias="all"
+)
 
 
 def built(spec):
@@ -47,7 +53,15 @@ def test_parameters_are_those_of_the_formula(spec):
 def products_of(shape):
     """Parameters in linear layers, head among them: a product counts these alone."""
     blocks = sum(inputs * outputs for inputs, outputs in shape.linears.values())
+    if getattr(shape, "experts", 1) > 1:
+        expert = sum(inputs * outputs for inputs, outputs in shape.mlp.values())
+        blocks += shape.experts_per_token * expert + shape.experts * shape.hidden
     return shape.layers * blocks + shape.vocabulary * shape.hidden
+
+
+def flops_of_grouped_products(rows, matrices, *others, **options):
+    """Of shapes: each row passes one matrix. torch's counter knows them not."""
+    return 2 * rows[0] * rows[1] * matrices[-1]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +72,9 @@ def products_of(shape):
         LlamaModel(kind="llama", layers=2, hidden=64, heads=2, seq_len=32, tied_head=True),
         LlamaModel(kind="llama", layers=2, hidden=64, heads=4, kv_heads=2, seq_len=32, bias="all"),
         LlamaModel(kind="llama", layers=2, hidden=64, heads=2, head_dim=48, seq_len=32),
+        LlamaModel(
+            kind="llama", layers=2, hidden=64, heads=2, seq_len=32, experts=8, experts_per_token=2
+        ),
     ],
 )
 def test_flops_are_those_that_torch_counts(spec):
@@ -68,21 +85,31 @@ def test_flops_are_those_that_torch_counts(spec):
 
     shape = spec.shape
     tokens = torch.zeros(1, shape.seq_len, dtype=torch.long)
-    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+    counter = FlopCounterMode(
+        display=False, custom_mapping={torch.ops.aten._grouped_mm: flops_of_grouped_products}
+    )
+    with counter, sdpa_kernel(SDPBackend.MATH):
         model_of(shape)(tokens, tokens).backward()
     others = shape.multiplying_parameters - products_of(shape)
     formula = (shape.flops_per_token - 6 * others) * shape.seq_len
     assert counter.get_total_flops() == pytest.approx(formula, rel=0.01)
 
 
-@pytest.mark.parametrize("spec", [GptModel(), LlamaModel(kind="llama")])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        GptModel(),
+        LlamaModel(kind="llama"),
+        LlamaModel(kind="llama", experts=4, experts_per_token=2),
+    ],
+)
 def test_first_loss_is_that_of_guessing(spec):
     tokens = torch.randint(256, (4, 128), generator=torch.Generator().manual_seed(0))
     loss = built(spec)(tokens[:, :-1], tokens[:, 1:])
     assert loss.item() == pytest.approx(5.545, abs=0.2)
 
 
-@pytest.mark.parametrize("spec", [GPT, SMALL_LLAMA])
+@pytest.mark.parametrize("spec", [GPT, SMALL_LLAMA, MIXTURE.model_copy(update={"seq_len": 8})])
 def test_a_token_knows_nothing_of_what_follows(spec):
     torch.manual_seed(0)
     model = built(spec)
@@ -136,3 +163,47 @@ def test_the_mlp_is_gated(activation, opened):
     x = torch.randn(3, 8, generator=torch.Generator().manual_seed(0))
     expected = (opened(x @ mlp.gate.weight.T) * (x @ mlp.up.weight.T)) @ mlp.down.weight.T
     assert torch.allclose(mlp(x), expected, atol=1e-6)
+
+
+def test_a_token_passes_the_experts_that_its_router_scores_highest():
+    """Token by token, expert by expert: softmax over the scores of the chosen weighs them."""
+    shape = MIXTURE.shape
+    model, generator = model_of(shape), torch.Generator().manual_seed(1)
+    mlp = model.layers[0].mlp
+    with torch.no_grad():
+        for parameter in mlp.parameters():
+            parameter.normal_(generator=generator)
+        x = torch.randn(2, 7, shape.hidden, generator=generator)
+        given = mlp(x)
+        numbers = []
+        for row, token in enumerate(x.flatten(0, 1)):
+            scores, experts = mlp.router(token).topk(3)
+            expected = torch.zeros(shape.hidden)
+            for weight, expert in zip(scores.softmax(0), experts.tolist(), strict=True):
+                gate, up = (linear_of_expert(each, expert, token) for each in (mlp.gate, mlp.up))
+                expected += weight * linear_of_expert(mlp.down, expert, functional.silu(gate) * up)
+                numbers.append(expert)
+            torch.testing.assert_close(given.flatten(0, 1)[row], expected, rtol=1e-4, atol=1e-4)
+    assert set(numbers) == set(range(5))
+
+
+def linear_of_expert(linear, expert, x):
+    weight, bias = linear.weight.unflatten(0, (5, -1)), linear.bias.unflatten(0, (5, -1))
+    return functional.linear(x, weight[expert], bias[expert])
+
+
+def test_an_expert_that_no_token_passes_has_no_gradient():
+    model = built(MIXTURE)
+    mlp = model.layers[0].mlp
+    with torch.no_grad():
+        mlp.router.bias.copy_(torch.tensor([9.0, 9.0, 9.0, 0.0, 0.0]))
+    tokens = torch.randint(256, (2, 9), generator=torch.Generator().manual_seed(0))
+    model(tokens[:, :-1], tokens[:, 1:]).backward()
+    of_experts = mlp.down.weight.grad.unflatten(0, (5, -1)).abs().amax((1, 2))
+    assert [bool(largest) for largest in of_experts] == [True] * 3 + [False] * 2
+
+
+def test_a_torch_without_grouped_products_is_named(monkeypatch):
+    monkeypatch.delattr(functional, "grouped_mm")
+    with pytest.raises(RefusedError, match=r"a mixture of experts needs torch 2\.10 or newer"):
+        model_of(MIXTURE.shape)

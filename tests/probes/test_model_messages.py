@@ -39,6 +39,8 @@ LARGE_LLAMA = LlamaModel(
 FURTHER = LARGE_LLAMA.model_copy(
     update={"bias": "all", "norms_per_layer": 4, "norms_queries_and_keys": True, "tied_head": True}
 )
+MIXTURE = LARGE_LLAMA.model_copy(update={"hidden": 96, "experts": 6, "experts_per_token": 2})
+BIASED_MIXTURE = MIXTURE.model_copy(update={"bias": "all", "layers": 2})
 GPTS = st.builds(
     GptModel,
     tied_head=st.booleans(),
@@ -56,11 +58,12 @@ LLAMAS = st.builds(
     hidden=st.integers(1, 60).map(lambda n: 8 * n),
     heads=st.just(2),
     kv_heads=st.sampled_from((1, 2)),
-    ffn_hidden=st.integers(8, 2000),
+    ffn_hidden=st.integers(1, 250).map(lambda n: 8 * n),
     vocabulary=st.integers(256, 60_000),
     bias=st.sampled_from(("none", "qkv", "attention", "all")),
     norms_per_layer=st.sampled_from((2, 4)),
     norms_queries_and_keys=st.booleans(),
+    experts=st.sampled_from((1, 2, 32)),
 )
 MODELS = GPTS | LLAMAS
 
@@ -99,7 +102,9 @@ def train_two_steps(model: torch.nn.Module, shape: TrainedModel) -> None:
 
 
 @pytest.mark.parametrize("cap_bytes", [None, 2**16, 2**20, 25 * 2**20])
-@pytest.mark.parametrize("shape", [SMALL, LARGE, LLAMA, LARGE_LLAMA, FURTHER])
+@pytest.mark.parametrize(
+    "shape", [SMALL, LARGE, LLAMA, LARGE_LLAMA, FURTHER, MIXTURE, BIASED_MIXTURE]
+)
 def test_buckets_are_those_that_ddp_makes(alone, shape, cap_bytes):
     sizes = buckets_of(built(shape), shape, cap_bytes)
     assert ddp_buckets(gradient_elements(shape), cap_bytes) == sizes
@@ -137,7 +142,14 @@ def test_buckets_of_adapters_are_those_that_ddp_makes(alone, shape, lora):
 
 @pytest.mark.parametrize(
     ("shape", "lora"),
-    [(SMALL, None), (LLAMA, None), (FURTHER, None), (LLAMA, Lora(rank=2)), (LLAMA, Lora(rank=3))],
+    [
+        (SMALL, None),
+        (LLAMA, None),
+        (FURTHER, None),
+        (BIASED_MIXTURE, None),
+        (LLAMA, Lora(rank=2)),
+        (LLAMA, Lora(rank=3)),
+    ],
 )
 def test_units_are_those_that_fsdp_gathers(one_of_two, shape, lora):
     """The other rank is not there: what it would send is left as it is."""

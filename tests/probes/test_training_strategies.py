@@ -22,10 +22,11 @@ from .training_launch import PLANTED, TINY, WORKLOAD, Launch
 pytestmark = [pytest.mark.measuring, pytest.mark.slow]
 STEPS = {"steps": 48, "warm_up_steps": 2, "block_steps": 24}
 """50 with the warm-up."""
-FEWER_STEPS = {"steps": 12, "warm_up_steps": 2, "block_steps": 6}
+FEWER_STEPS = {"steps": 20, "warm_up_steps": 2, "block_steps": 10}
 LLAMA = LlamaModel(
     kind="llama", layers=2, hidden=32, heads=4, kv_heads=2, ffn_hidden=64, seq_len=16
 )
+MIXTURE = LLAMA.model_copy(update={"experts": 8, "experts_per_token": 2, "bias": "all"})
 HSDP = {"strategy": "hsdp", "shard_ranks": 2}
 WAYS = [
     {"strategy": "ddp"},
@@ -129,9 +130,9 @@ def fewer_alone(one):
     """One process on the global batch, of all weights and of adapters, and its checksum."""
 
     @cache
-    def train(*, is_adapted):
+    def train(*, is_adapted, model):
         changes = ADAPTED if is_adapted else {}
-        plain = one.train(**FEWER_STEPS, model=LLAMA, batch_per_rank=8, **changes)
+        plain = one.train(**FEWER_STEPS, model=model, batch_per_rank=8, **changes)
         return plain, one.said[0].last(TrainSummary).parameter_checksum
 
     return train
@@ -144,7 +145,12 @@ def fewer_alone(one):
         (ADAPTED, {"strategy": "fsdp", "activation_checkpointing": "selective"}),
         (ADAPTED, {"strategy": "ddp", "batch_per_rank": 1, "accumulation": 2}),
         pytest.param(ADAPTED, HSDP | {"cpu_offload": True}, marks=pytest.mark.thorough),
-        ({}, HSDP | KEEPING_LESS),
+        ({"model": MIXTURE}, HSDP | KEEPING_LESS),
+        pytest.param({}, HSDP | KEEPING_LESS, marks=pytest.mark.thorough),
+        pytest.param({"model": MIXTURE}, {"strategy": "ddp"}, marks=pytest.mark.thorough),
+        pytest.param(
+            {"model": MIXTURE} | ADAPTED, {"strategy": "fsdp"}, marks=pytest.mark.thorough
+        ),
         pytest.param({}, {"strategy": "fsdp"} | KEEPING_LESS, marks=pytest.mark.thorough),
         ({}, {"strategy": "fsdp", "cpu_offload": True, "attention": "eager"}),
         pytest.param(
@@ -156,10 +162,10 @@ def test_what_is_trained_and_kept_makes_no_difference_to_the_losses(
     changes, way, fewer_alone, four
 ):
     """Of four ranks beside one process that keeps all; blocks without communication among them."""
-    plain, checksum = fewer_alone(is_adapted="lora" in changes)
+    plain, checksum = fewer_alone(is_adapted="lora" in changes, model=changes.get("model", LLAMA))
     trial = four.train(**(FEWER_STEPS | {"model": LLAMA, "batch_per_rank": 2} | changes | way))
     assert trial.error is None
-    assert len(trial.series["loss"]) == 12
+    assert len(trial.series["loss"]) == 20
     assert trial.series["loss"] == pytest.approx(plain.series["loss"], abs=1e-4)
     summaries = [rank.last(TrainSummary) for rank in four.said]
     checksums = [summary.parameter_checksum for summary in summaries]

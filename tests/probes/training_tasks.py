@@ -13,6 +13,7 @@ from .training_launch import TINY
 LLAMA = LlamaModel(
     kind="llama", layers=2, hidden=32, heads=4, kv_heads=2, ffn_hidden=48, seq_len=16
 )
+MIXTURE = LLAMA.model_copy(update={"experts": 8, "experts_per_token": 2, "bias": "all"})
 
 
 def train_task(**keys: object) -> TrainTask:

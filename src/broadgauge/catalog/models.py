@@ -152,7 +152,7 @@ class ModelEntry(Entry):
             mlps = self.layers * self._mlp_params(self.ffn_hidden)
         else:
             expert = self._mlp_params(self.expert_ffn_hidden)
-            router = self.hidden * self.experts
+            router = (self.hidden + (self.bias == "all")) * self.experts
             sparse = (experts + self.shared_experts) * expert + router
             dense = self._mlp_params(self.ffn_hidden)
             mlps = (self.layers - self.dense_layers) * sparse + self.dense_layers * dense

@@ -1,7 +1,8 @@
 """As what does the reference trainer train a known model? Its blocks are GPT-2's and Llama's.
 
-What has no parameters (scaled embeddings, windows of attention, capped logits) is not looked at;
-what would change the matrices or their activation is refused.
+What has no parameters (scaled embeddings, windows of attention, capped logits, a clamp in an
+activation) is not looked at, and neither are gpt-oss' sinks of attention, one number a head; what
+would change the matrices or their activation is refused.
 """
 
 import posixpath
@@ -14,7 +15,6 @@ from broadgauge.catalog.model_configs import is_config_path, read_model
 from broadgauge.catalog.models import ModelEntry, known_models
 from broadgauge.specs.errors import InputError
 
-_ARCHITECTURES = {"moe": "a mixture of experts (not there yet)", "encoder": "an encoder"}
 _ACTIVATIONS = {"relu": "a ReLU", "silu": "a SiLU", "gelu": "a GELU", "other": "another activation"}
 SMALLEST_LLAMA_VOCABULARY = 256
 """Bytes are the tokens (specs/workloads/llama.py)."""
@@ -68,7 +68,7 @@ def _llama(entry: ModelEntry) -> dict[str, Any]:
         "heads": entry.heads,
         "kv_heads": None if entry.kv_heads == entry.heads else entry.kv_heads,
         "head_dim": None if is_usual else entry.head_dim,
-        "ffn_hidden": entry.ffn_hidden,
+        "ffn_hidden": entry.expert_ffn_hidden,
         "vocabulary": entry.vocabulary,
         "seq_len": entry.seq_len,
         "tied_head": entry.tied_embeddings,
@@ -76,12 +76,14 @@ def _llama(entry: ModelEntry) -> dict[str, Any]:
         "activation": entry.activation,
         "norms_per_layer": entry.norms_per_layer,
         "norms_queries_and_keys": entry.norms_queries_and_keys,
+        "experts": entry.experts,
+        "experts_per_token": entry.experts_per_token,
     }
 
 
 def _unlike_both(entry: ModelEntry) -> Iterator[str]:
-    if entry.architecture != "decoder":
-        yield _ARCHITECTURES[entry.architecture]
+    if entry.architecture == "encoder":
+        yield "an encoder"
     if entry.has_pooler:
         yield "a pooler"
     if entry.latent_attention is not None:
@@ -99,6 +101,8 @@ def _unlike_gpt(entry: ModelEntry) -> Iterator[str]:
         yield "linear layers without biases"
     if not entry.position_embeddings:
         yield "no learned positions"
+    if entry.experts > 1:
+        yield "a mixture of experts"
     if entry.kv_heads != entry.heads:
         yield "fewer heads of keys and values than of queries"
     if entry.head_dim * entry.heads != entry.hidden:
@@ -124,5 +128,9 @@ def _unlike_llama(entry: ModelEntry) -> Iterator[str]:
         yield f"heads of {entry.head_dim}, which rotary positions can't halve"
     if entry.norms_per_layer not in (2, 4):
         yield f"norms a layer: {entry.norms_per_layer}"
+    if entry.shared_experts:
+        yield "experts that every token passes"
+    if entry.experts > 1 and entry.dense_layers:
+        yield f"layers without experts: {entry.dense_layers}"
     if entry.vocabulary < SMALLEST_LLAMA_VOCABULARY:
         yield f"a vocabulary of {entry.vocabulary}, and text is read as bytes"

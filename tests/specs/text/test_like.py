@@ -187,7 +187,7 @@ def test_a_name_is_a_label_and_the_sizes_are_the_case(text: str) -> None:
         ("xyz", 19, "`broadgauge catalog list models` prints those known"),
         ("{like: lama3-8b}", 27, "did you mean `llama3-8b`?"),
         ("{like: none/config.json}", 27, "the model none/config.json can't be read"),
-        ("{like: mixtral-8x7b}", 27, "a mixture of experts (not there yet)"),
+        ("{like: deepseek-v3}", 27, "latent attention"),
         ("{like: gpt2, kind: llama}", 39, "`gpt2` is a `gpt`, no `llama`"),
         ("{like: gpt2, kind: llama}", 39, "leave `kind` out"),
         ("{like: gpt2, layers: 13}", 39, "`gpt2` has 12 layers, and not 13"),
@@ -217,7 +217,7 @@ def test_what_is_wrong_is_said_with_its_place(
 
 def test_every_models_problem_is_told_once() -> None:
     with pytest.raises(ExperimentError) as caught:
-        read("[lama3-8b, mixtral-8x7b, {like: gpt3-zz, layers: [1, 2]}]")
+        read("[lama3-8b, deepseek-v3, {like: gpt3-zz, layers: [1, 2]}]")
     assert len(caught.value.problems) == 3
 
 

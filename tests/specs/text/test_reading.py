@@ -349,3 +349,25 @@ def test_as_many_values_as_are_read_are_read() -> None:
     """The count while composing is that of the values, keys apart."""
     text = "".join(f"k{i}: [1, {{a: 2}}]\n" for i in range(MAX_VALUES // 4 - 1))
     assert len(parse_yaml(text, "e.yaml").data) == MAX_VALUES // 4 - 1
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("experts: 2, experts_per_token: 3", "e.yaml:14:38: 3 experts a token, of 2"),
+        ("experts: 2, ffn_hidden: 20", "e.yaml:14:38: `ffn_hidden` of a mixture of experts is a"),
+        (
+            "experts: 2, ffn_hidden: 16}\n    compile: true  #",
+            "e.yaml:15:5: torch compiles a mixture",
+        ),
+        (
+            "experts: 2}\n    lora: {targets: [up]}  #",
+            "e.yaml:15:22: adapters are beside attention",
+        ),
+    ],
+)
+def test_a_mixture_of_experts_that_can_not_be_is_refused(model, told):
+    text = GOOD.replace("steps: 8", f"steps: 8\n    model: {{kind: llama, {model}}}")
+    with pytest.raises(ExperimentError) as failed:
+        read_experiment(text, "e.yaml")
+    assert told in str(failed.value)

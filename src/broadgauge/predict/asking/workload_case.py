@@ -121,13 +121,15 @@ def model_shape(model: TrainedModel) -> ModelShape:
         vocabulary=shape.vocabulary,
         tied_embeddings=shape.is_head_tied,
         params=float(shape.parameters),
-        active_params=float(shape.parameters),
+        active_params=float(shape.active_parameters),
         layer_params=float(shape.block_parameters),
     )
     if isinstance(shape, GptShape):
         return plain
     return replace(
         plain,
+        architecture="moe" if shape.is_mixture else "decoder",
+        num_experts=shape.experts,
         kv_heads=shape.kv_heads,
         head_dim=shape.head_dim,
         ffn_hidden=shape.ffn_hidden,

@@ -15,7 +15,7 @@ from torch.nn import functional
 from broadgauge.messages.model_shape import GptShape
 from broadgauge.messages.vocabulary import AttentionName
 from broadgauge.probes.training.attention import attend
-from broadgauge.probes.training.loss import mean_cross_entropy
+from broadgauge.probes.training.loss import Predicting
 
 
 class GptAttention(nn.Module):  # type: ignore[misc]  # torch is Any to the type checker
@@ -49,7 +49,7 @@ class GptLayer(nn.Module):  # type: ignore[misc]
         return x_bth + self.down(functional.gelu(self.up(self.mlp_norm(x_bth))))
 
 
-class Gpt(nn.Module):  # type: ignore[misc]
+class Gpt(Predicting):
     """int64[B, T] tokens and the tokens that follow → the mean cross entropy, in nats."""
 
     def __init__(self, shape: GptShape) -> None:
@@ -70,7 +70,3 @@ class Gpt(nn.Module):  # type: ignore[misc]
         for layer in self.layers:
             x_bth = layer(x_bth)
         return self.loss(x_bth, next_tokens_bt)
-
-    def loss(self, x_bth: Any, next_tokens_bt: Any) -> Any:
-        table_vh = self.tokens.weight if self.head is None else self.head.weight
-        return mean_cross_entropy(functional.linear(self.norm(x_bth), table_vh), next_tokens_bt)

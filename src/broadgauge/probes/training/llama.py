@@ -2,22 +2,22 @@
 
 RMS norms before attention and MLP, rotary positions, groups of query heads that share a head of
 keys and values, a gated MLP, a head of its own unless it is tied. As a shape says: biases, norms
-behind attention and MLP, norms of queries and keys. Source: Touvron et al. 2023 (Llama, arXiv
-2302.13971), section 2.2; Ainslie et al. 2023 (grouped queries, arXiv 2305.13245); Gemma Team 2025
-(Gemma 3, arXiv 2503.19786), section 2, for the further norms.
-Shapes: B sequences, T tokens, H hidden, V vocabulary, N heads of D, F the MLP's width.
+behind attention and MLP, norms of queries and keys, a mixture of MLPs. Source: Touvron et al. 2023
+(Llama, arXiv 2302.13971), section 2.2; Ainslie et al. 2023 (grouped queries, arXiv 2305.13245);
+Gemma Team 2025 (Gemma 3, arXiv 2503.19786), section 2, for the further norms. The MLP is mlp.py's.
+Shapes: B sequences, T tokens, H hidden, V vocabulary, N heads of D.
 """
 
 from typing import Any
 
 import torch
 from torch import nn
-from torch.nn import functional
 
-from broadgauge.messages.model_shape import Linear, LlamaShape
+from broadgauge.messages.model_shape import LlamaShape
 from broadgauge.messages.vocabulary import AttentionName
 from broadgauge.probes.training.attention import attend
-from broadgauge.probes.training.loss import mean_cross_entropy
+from broadgauge.probes.training.loss import Predicting
+from broadgauge.probes.training.mlp import Experts, GatedMlp, linear_of
 
 NORM_EPSILON = 1e-5
 ROTARY_BASE = 500_000.0
@@ -31,10 +31,10 @@ class LlamaAttention(nn.Module):  # type: ignore[misc]  # torch is Any to the ty
     def __init__(self, shape: LlamaShape) -> None:
         super().__init__()
         self.head_dim = shape.head_dim
-        self.query = _linear(shape, "query")
-        self.key = _linear(shape, "key")
-        self.value = _linear(shape, "value")
-        self.projection = _linear(shape, "projection")
+        self.query = linear_of(shape, "query")
+        self.key = linear_of(shape, "key")
+        self.value = linear_of(shape, "value")
+        self.projection = linear_of(shape, "projection")
         is_normed = shape.norms_queries_and_keys
         self.query_norm = _norm(shape.head_dim) if is_normed else nn.Identity()
         self.key_norm = _norm(shape.head_dim) if is_normed else nn.Identity()
@@ -53,24 +53,6 @@ class LlamaAttention(nn.Module):  # type: ignore[misc]  # torch is Any to the ty
         return x_btw.unflatten(2, (-1, self.head_dim)).transpose(1, 2)
 
 
-class GatedMlp(nn.Module):  # type: ignore[misc]
-    def __init__(self, shape: LlamaShape) -> None:
-        super().__init__()
-        self.gate = _linear(shape, "gate")
-        self.up = _linear(shape, "up")
-        self.down = _linear(shape, "down")
-        self.is_gelu = shape.activation == "gelu"
-
-    def forward(self, x_bth: Any) -> Any:
-        gate_btf = self.gate(x_bth)
-        opened_btf = (
-            functional.gelu(gate_btf, approximate="tanh")
-            if self.is_gelu
-            else functional.silu(gate_btf)
-        )
-        return self.down(opened_btf * self.up(x_bth))
-
-
 class LlamaLayer(nn.Module):  # type: ignore[misc]
     def __init__(self, shape: LlamaShape) -> None:
         super().__init__()
@@ -79,7 +61,7 @@ class LlamaLayer(nn.Module):  # type: ignore[misc]
         self.attention = LlamaAttention(shape)
         self.mixed_norm = _norm(shape.hidden) if has_norms_behind else nn.Identity()
         self.mlp_norm = _norm(shape.hidden)
-        self.mlp = GatedMlp(shape)
+        self.mlp = Experts(shape) if shape.is_mixture else GatedMlp(shape)
         self.added_norm = _norm(shape.hidden) if has_norms_behind else nn.Identity()
 
     def forward(self, x_bth: Any, cos_td: Any, sin_td: Any) -> Any:
@@ -88,7 +70,7 @@ class LlamaLayer(nn.Module):  # type: ignore[misc]
         return x_bth + self.added_norm(self.mlp(self.mlp_norm(x_bth)))
 
 
-class Llama(nn.Module):  # type: ignore[misc]
+class Llama(Predicting):
     """int64[B, T] tokens and the tokens that follow → the mean cross entropy, in nats."""
 
     def __init__(self, shape: LlamaShape) -> None:
@@ -108,10 +90,6 @@ class Llama(nn.Module):  # type: ignore[misc]
             x_bth = layer(x_bth, *turns)
         return self.loss(x_bth, next_tokens_bt)
 
-    def loss(self, x_bth: Any, next_tokens_bt: Any) -> Any:
-        table_vh = self.tokens.weight if self.head is None else self.head.weight
-        return mean_cross_entropy(functional.linear(self.norm(x_bth), table_vh), next_tokens_bt)
-
 
 def rotations(tokens: int, head_dim: int, device: Any) -> tuple[Any, Any]:
     """Cosines and sines float32[T, D] of each token's angles, D/2 of them and the same again.
@@ -129,11 +107,6 @@ def rotated(x_bntd: Any, cos_td: Any, sin_td: Any) -> Any:
     first, second = x_bntd.float().chunk(2, dim=-1)
     turned = torch.cat((-second, first), dim=-1)
     return (x_bntd.float() * cos_td + turned * sin_td).type_as(x_bntd)
-
-
-def _linear(shape: LlamaShape, name: Linear) -> Any:
-    inputs, outputs = shape.linears[name]
-    return nn.Linear(inputs, outputs, bias=shape.has_bias(name))
 
 
 def _norm(width: int) -> Any:

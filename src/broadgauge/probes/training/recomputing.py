@@ -21,7 +21,7 @@ from torch.utils.checkpoint import (
 
 from broadgauge.messages.vocabulary import ActivationCheckpointing
 
-_PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")
+_PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "_grouped_mm")
 _ATTENTIONS = (
     *("_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_for_cpu"),
     *("_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention"),

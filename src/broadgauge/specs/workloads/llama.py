@@ -5,12 +5,18 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from broadgauge.messages.model_shape import Activation, Bias, LlamaShape
+from broadgauge.specs.base import placed_error
 from broadgauge.specs.workloads.model_base import ModelBase
+
+EXPERT_MULTIPLE = 8
+"""Rows of bfloat16 begin at whole 16 bytes. Source: torch 2.11,
+aten/src/ATen/native/GroupedMMUtils.h, `_grouped_mm_validate_inputs`."""
 
 
 class LlamaModel(ModelBase):
     """The shape of a decoder-only transformer with Llama's block: RMSNorm, a gated MLP,
-    grouped-query attention, RoPE; biases and further norms where a model has them."""
+    grouped-query attention, RoPE; biases, further norms and a mixture of experts where a model has
+    them."""
 
     kind: Literal["llama"]
     """Llama's block; without it the model is `gpt`."""
@@ -23,7 +29,7 @@ class LlamaModel(ModelBase):
     head_dim: int | None = Field(default=None, ge=2, le=4096, multiple_of=2)
     """Size of one head; null: hidden / heads."""
     ffn_hidden: int = Field(default=688, ge=8, le=1_000_000)
-    """Width of the MLP, of each of its three matrices."""
+    """Width of the MLP, of each of its three matrices; of each expert in a mixture."""
     vocabulary: int = Field(default=256, ge=256, le=1_000_000)
     """Vocabulary size. Bytes are the tokens, so that only the first 256 are seen."""
     seq_len: int = Field(default=128, ge=1, le=1_048_576)
@@ -38,6 +44,11 @@ class LlamaModel(ModelBase):
     """Four: also behind attention and behind the MLP, as in Gemma 3."""
     norms_queries_and_keys: bool = False
     """One norm over each head's queries and one over its keys, as in Qwen 3 and Gemma 3."""
+    experts: int = Field(default=1, ge=1, le=1024)
+    """MLPs of a block. More than 1: a mixture of experts, as in Mixtral and gpt-oss; `hidden` and
+    `ffn_hidden` are then multiples of 8."""
+    experts_per_token: int = Field(default=1, ge=1, le=1024)
+    """Experts that the router has a token pass."""
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:
@@ -48,6 +59,22 @@ class LlamaModel(ModelBase):
             )
         if self.kv_heads is not None and self.heads % self.kv_heads:
             raise ValueError(f"heads {self.heads} does not divide by kv_heads {self.kv_heads}")
+        return self
+
+    @model_validator(mode="after")
+    def _experts_are_there(self) -> Self:
+        if self.experts_per_token > self.experts:
+            message = f"{self.experts_per_token} experts a token, of {self.experts}"
+            raise placed_error(
+                message, ("experts_per_token",), f"`experts_per_token: {self.experts}`"
+            )
+        for key, width in (("hidden", self.hidden), ("ffn_hidden", self.ffn_hidden)):
+            if self.experts > 1 and width % EXPERT_MULTIPLE:
+                raise placed_error(
+                    f"`{key}` of a mixture of experts is a multiple of {EXPERT_MULTIPLE}",
+                    (key,),
+                    f"`{key}: {EXPERT_MULTIPLE * max(1, width // EXPERT_MULTIPLE)}`",
+                )
         return self
 
     @property
@@ -67,4 +94,6 @@ class LlamaModel(ModelBase):
             activation=self.activation,
             norms_per_layer=self.norms_per_layer,
             norms_queries_and_keys=self.norms_queries_and_keys,
+            experts=self.experts,
+            experts_per_token=self.experts_per_token,
         )

@@ -53,7 +53,14 @@ class ModelBase(Spec):
         if self.shape_of is None:
             return None
         layers = f"{self.layers} of its {self.shape_of_layers} layers, " if self.is_twin else ""
-        return f"{self.shape_of}, {layers}{show_parameters(self.parameters)} parameters"
+        return f"{self.shape_of}, {layers}{self.parameters_in_words}"
+
+    @property
+    def parameters_in_words(self) -> str:
+        """`8.03B parameters`; of a mixture of experts `46.7B parameters, 12.9B active`."""
+        words = f"{show_parameters(self.parameters)} parameters"
+        active = self.shape.active_parameters
+        return words if active == self.parameters else f"{words}, {show_parameters(active)} active"
 
     @model_validator(mode="after")
     def _is_looked_up(self, info: ValidationInfo) -> Self:

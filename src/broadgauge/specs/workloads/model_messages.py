@@ -59,6 +59,8 @@ def _llama_block(shape: LlamaShape) -> list[int]:
     behind = [shape.hidden] if shape.norms_per_layer == 4 else []
     of_heads = [shape.head_dim] * 2 if shape.norms_queries_and_keys else []
     found = [*behind]
+    if shape.is_mixture:
+        found += _experts(shape)
     for name, (inputs, outputs) in reversed(shape.linears.items()):
         if name == "projection":
             found += [shape.hidden, *behind]  # the norm before the MLP, and that behind attention
@@ -66,6 +68,19 @@ def _llama_block(shape: LlamaShape) -> list[int]:
         if name == "projection":
             found += of_heads
     return [*found, shape.hidden]
+
+
+def _experts(shape: LlamaShape) -> list[int]:
+    """Of a mixture: each linear layer of all experts, and the router."""
+    found: list[int] = []
+    for name, (inputs, outputs) in reversed(shape.mlp.items()):
+        biases = [shape.experts * outputs] if shape.has_bias(name) else []
+        found += [*biases, shape.experts * inputs * outputs]
+    return [
+        *found,
+        *([shape.experts] if shape.router_has_bias else []),
+        shape.experts * shape.hidden,
+    ]
 
 
 def ddp_buckets(elements: Iterable[int], cap_bytes: int | None) -> list[int]:

@@ -152,7 +152,7 @@ class TrainWorkload(WorkloadBase):
         if self.lora is None:
             return named
         trained = show_parameters(self.trained_parameters)
-        whole = named or f"{show_parameters(self.model.parameters)} parameters"
+        whole = named or self.model.parameters_in_words
         return f"{whole}, LoRA of rank {self.lora.rank}: {trained} trained"
 
     @property
@@ -204,6 +204,8 @@ class TrainWorkload(WorkloadBase):
         for number, target in enumerate(targets):
             if target not in known:
                 message = f"blocks of `kind: {self.model.kind}` have no linear layer `{target}`"
+                if self.model.shape.is_mixture:
+                    message = f"adapters are beside attention's layers in a mixture, not `{target}`"
                 hint = f"one of {', '.join(f'`{name}`' for name in known)}"
                 raise placed_error(message, ("lora", "targets", number), hint)
         return self
@@ -221,6 +223,14 @@ class TrainWorkload(WorkloadBase):
                 ("compile",),
                 "`activation_checkpointing: none`, `dropout_ratio: 0` or `compile: false`",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _compiles_what_torch_compiles(self) -> "TrainWorkload":
+        """Source: torch 2.11, torch/_meta_registrations.py, `_meta_grouped_mm_common`."""
+        if self.compile and self.model.shape.is_mixture and self.dtype != "bfloat16":
+            message = "torch compiles a mixture of experts in bfloat16 only"
+            raise placed_error(message, ("compile",), "`dtype: bfloat16`, or `compile: false`")
         return self
 
     @field_validator("strategy", mode="before")
