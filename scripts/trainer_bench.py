@@ -2,6 +2,7 @@
 
     python scripts/trainer_bench.py                            # one GPU: GPT-2 large, eager
     python scripts/trainer_bench.py --compile --model llama    # 8 layers of Llama-3.1-8B's shape
+    python scripts/trainer_bench.py --compile --model moe      # 3 layers of gpt-oss-20b's shape
     python scripts/trainer_bench.py --ranks 2 --strategy fsdp --model llama
     python scripts/trainer_bench.py --toy                      # a small model, on CPUs too
     python scripts/trainer_bench.py --model llama --compile --titan FOLDER
@@ -63,8 +64,26 @@ FULL: dict[str, tuple[ModelShape, int]] = {
         ),
         2,
     ),
+    "moe": (
+        LlamaShape(
+            layers=3,
+            hidden=2880,
+            heads=64,
+            kv_heads=8,
+            head_dim=64,
+            ffn_hidden=2880,
+            vocabulary=201_088,
+            seq_len=2048,
+            is_head_tied=False,
+            bias="all",
+            experts=32,
+            experts_per_token=4,
+        ),
+        2,
+    ),
 }
-"""GPT-2 large, and 8 of Llama-3.1-8B's 32 layers: the shape, and sequences a rank and step."""
+"""GPT-2 large, 8 of Llama-3.1-8B's 32 layers, and 3 of gpt-oss-20b's 24: the shape, and sequences a
+rank and step."""
 TOY: dict[str, tuple[ModelShape, int]] = {
     "gpt": (GptShape(layers=2, hidden=128, heads=4, vocabulary=512, seq_len=64), 4),
     "llama": (
@@ -78,6 +97,23 @@ TOY: dict[str, tuple[ModelShape, int]] = {
             vocabulary=512,
             seq_len=64,
             is_head_tied=False,
+        ),
+        4,
+    ),
+    "moe": (
+        LlamaShape(
+            layers=2,
+            hidden=128,
+            heads=4,
+            kv_heads=2,
+            head_dim=32,
+            ffn_hidden=128,
+            vocabulary=512,
+            seq_len=64,
+            is_head_tied=False,
+            bias="all",
+            experts=8,
+            experts_per_token=2,
         ),
         4,
     ),

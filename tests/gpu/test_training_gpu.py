@@ -1,6 +1,6 @@
 """Holds on two GPUs: DDP, FSDP and HSDP over NCCL train as one GPU does, with GPT-2's and Llama's
-blocks, compiled and not, of all weights and of LoRA's, with as much kept as is asked for, and say
-what the network costs them."""
+blocks and a mixture of experts, compiled and not, of all weights and of LoRA's, with as much kept
+as is asked for, and say what the network costs them."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,6 +37,8 @@ MODELS = {
     "gpt": "{layers: 8, hidden: 1024, heads: 16, seq_len: 512}",
     "llama": "{kind: llama, layers: 8, hidden: 1024, heads: 16, kv_heads: 4, ffn_hidden: 2752, "
     "seq_len: 512}",
+    "moe": "{kind: llama, layers: 4, hidden: 512, heads: 8, kv_heads: 4, ffn_hidden: 512, "
+    "experts: 8, experts_per_token: 2, bias: all, seq_len: 512}",
 }
 TRAINS = {"": "", "lora": "    lora: {rank: 8}\n", "bfloat16": "    dtype: bfloat16\n"}
 KEEPS = {
@@ -99,6 +101,9 @@ TOGETHER = [
     Way("fsdp", model="llama", trains="lora", keeps="offload"),
     *(Way("fsdp", model="llama", keeps=keeps) for keeps in ("selective", "full", "offload")),
     *(Way(model="llama", trains="bfloat16", keeps=keeps) for keeps in ("flash", "eager")),
+    *(Way(s, model="moe") for s in ("ddp", "fsdp")),
+    *(Way("fsdp", model="moe", trains="bfloat16", is_compiled=c) for c in (False, True)),
+    Way("fsdp", model="moe", trains="lora", keeps="selective"),
 ]
 """HSDP on one node of two GPUs has one replica; several need four GPUs."""
 WAYS = list(dict.fromkeys([*TOGETHER, *(way.alone for way in TOGETHER), Way("fsdp", micro=4)]))

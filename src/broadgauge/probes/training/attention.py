@@ -30,11 +30,11 @@ def attend(query_bntd: Any, key_bmtd: Any, value_bmtd: Any, way: AttentionName) 
         return functional.scaled_dot_product_attention(
             query_bntd, key_bmtd, value_bmtd, is_causal=True, enable_gqa=is_grouped
         )
-    if is_grouped:  # torch has no flash attention of grouped heads on CPUs
+    if is_grouped and not query_bntd.is_cuda:  # torch has no flash attention of grouped heads here
         key_bmtd, value_bmtd = _for_each_query(query_bntd, key_bmtd, value_bmtd)
     with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
         return functional.scaled_dot_product_attention(
-            query_bntd, key_bmtd, value_bmtd, is_causal=True
+            query_bntd, key_bmtd, value_bmtd, is_causal=True, enable_gqa=is_grouped
         )
 
 
