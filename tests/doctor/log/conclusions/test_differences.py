@@ -63,6 +63,16 @@ def test_what_may_differ_from_host_to_host() -> None:
     assert found(reading, "settings-differ") == ()
 
 
+def test_each_machine_may_have_its_own_topology_file() -> None:
+    """A file's path tells nothing; that some have none does."""
+    reading = a_reading()
+    for i, process in enumerate(processes(reading)):
+        process.variables = {"NCCL_DEBUG": "INFO", "NCCL_TOPO_FILE": f"/run/node{i}.xml"}
+    assert found(reading, "settings-differ") == ()
+    del processes(reading)[1].variables["NCCL_TOPO_FILE"]
+    assert the(reading, "settings-differ").symptom.startswith("NCCL_TOPO_FILE is not the same")
+
+
 def test_a_machine_that_allows_fewer_channels_than_the_others() -> None:
     reading = a_reading()
     for process in processes(reading):

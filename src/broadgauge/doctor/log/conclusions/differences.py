@@ -9,6 +9,7 @@ from broadgauge.doctor.log.speakers import who
 from broadgauge.specs.records.record import Confidence, Finding, Severity
 
 _MOST_SHOWN = 3
+_FILE_OF_A_MACHINE = "NCCL_TOPO_FILE"
 _MUST_AGREE = (
     "NCCL_ALGO",
     "NCCL_BUFFSIZE",
@@ -27,7 +28,7 @@ _MUST_AGREE = (
     "NCCL_P2P_NET_CHUNKSIZE",
     "NCCL_PROTO",
     "NCCL_SOCKET_NTHREADS",
-    "NCCL_TOPO_FILE",
+    _FILE_OF_A_MACHINE,
 )
 """Both ends of a connection, or all ranks of a collective, plan with these. Source: NVIDIA's guide
 to NCCL, environment variables; src/transport/net_socket.cc compares sockets of both ends."""
@@ -173,7 +174,7 @@ def settings_differ(reading: LogReading) -> Iterator[Conclusion]:
     """
     told = [process for process in _members(reading) if process.variables]
     for name in _MUST_AGREE:
-        by_value = _grouped(told, lambda p, name=name: p.variables.get(name, "unset"))  # type: ignore[misc]
+        by_value = _grouped(told, lambda p, name=name: _setting(p, name))  # type: ignore[misc]
         if len(by_value) < 2:
             continue
         yield Conclusion(
@@ -188,6 +189,12 @@ def settings_differ(reading: LogReading) -> Iterator[Conclusion]:
                 confidence=Confidence.LIKELY,
             ),
         )
+
+
+def _setting(process: ProcessFacts, name: str) -> str:
+    """A machine's own file may be elsewhere on each host."""
+    value = process.variables.get(name, "unset")
+    return "set" if name == _FILE_OF_A_MACHINE and value != "unset" else value
 
 
 def _differ(
