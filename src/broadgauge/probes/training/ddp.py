@@ -6,6 +6,7 @@ over the bucket. Source: torch.distributed.algorithms.ddp_comm_hooks, `allreduce
 `noop_hook` and `bf16_compress_hook`.
 """
 
+import time
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -16,6 +17,9 @@ from torch.nn.parallel import DistributedDataParallel
 from broadgauge.messages.tasks import TrainTask
 from broadgauge.probes.training.communication import Communication
 from broadgauge.probes.training.types import torch_type
+
+WATCHDOG_S = 0.5
+"""It looks every tenth of a second. Source: torch 2.11, `kWatchdogThreadSleepMillis`."""
 
 
 class SingleRank:
@@ -31,6 +35,9 @@ class SingleRank:
 
     def without_reduction(self) -> AbstractContextManager[Any]:
         return nullcontext()
+
+    def close(self) -> None:
+        """There is nothing."""
 
 
 class Ddp:
@@ -54,6 +61,15 @@ class Ddp:
     def without_reduction(self) -> AbstractContextManager[Any]:
         context: AbstractContextManager[Any] = self.model.no_sync()
         return context
+
+    def close(self) -> None:
+        """Nobody waits for the hook's all_reduces, only for their futures, so that NCCL's group
+        keeps their tensors, which are all gradients, until its watchdog has seen them done and
+        another collective comes; and without one beyond its own end. Source: torch 2.11,
+        ProcessGroupNCCL.cpp, `shelvesToUnstash_`; seen on two H200s."""
+        if self._device_type == "cuda":
+            time.sleep(WATCHDOG_S)
+            dist.all_reduce(torch.zeros(1, device=self._device_type))
 
 
 class Reduction:

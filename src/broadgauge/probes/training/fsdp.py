@@ -88,6 +88,9 @@ class Fsdp:
         self.model.set_requires_gradient_sync(True)
         self.model.set_reshard_after_backward(True)
 
+    def close(self) -> None:
+        """There is nothing: torch waits for these collectives itself."""
+
     def _units(self) -> Iterator[Any]:
         return (module for module in self.model.modules() if isinstance(module, FSDPModule))
 

@@ -59,6 +59,7 @@ def measure_training(trial: Trial, task: TrainTask, device: Device) -> None:
             padding_ratio=None if packed is None else share.padding_ratio,
         )
     )
+    trainer.strategy.close()
 
 
 def step_share(trainer: Trainer) -> MeanShare:

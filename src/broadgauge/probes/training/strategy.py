@@ -36,6 +36,10 @@ class Strategy(Protocol):
         """Forward and backward passes in here add to the gradients and send none of them."""
         ...
 
+    def close(self) -> None:
+        """Has torch let go of what it would keep beyond the model's life."""
+        ...
+
 
 def spread(model: Any, task: TrainTask, identity: RankIdentity, device: Device) -> Strategy:
     """Of a model on the meta device, whose weights are still to be drawn (weights.py).
