@@ -36,7 +36,13 @@ RDMASHARED_NET = (
 """The LoRA article's: what the operator made of its MacvlanNetwork."""
 GPUS = {"nvidia.com/gpu": "8"}
 """What nodes say that they have."""
-SMALL = "model={layers: 1, hidden: 64, heads: 2, seq_len: 16, vocabulary: 256}"
+SMALL = (
+    "model={kind: llama, layers: 1, hidden: 64, heads: 2, ffn_hidden: 128, seq_len: 16, "
+    "vocabulary: 256}",
+    "data={samples: 20, mean_length: 8}",
+    "packing={max_batch_len: 24, effective_batch_size: 8}",
+)
+"""Of a training that packs samples: epochs of 3 steps."""
 
 SMALL_LLAMA = (
     "model={kind: llama, layers: 1, hidden: 64, heads: 2, ffn_hidden: 128, seq_len: 16, "
@@ -105,10 +111,10 @@ TWINS = {
     "granite-l40s": Twin(
         example="granite-l40s-cpu",
         place=on_a_vpc("granite-l40s.txt", 4),
-        settings=("cluster.shapes=[1x1, 2x1, 4x1]", f"workloads.0.{SMALL}", "workloads.0.steps=4"),
+        settings=("cluster.shapes=[1x2, 2x2, 4x2]", *(f"workloads.0.{each}" for each in SMALL)),
         cases=(
-            ("one node", "1x1"),
-            *(("pod", "2x1"), ("vnic", "2x1"), ("pod", "4x1"), ("vnic", "4x1")),
+            ("one node", "1x2"),
+            *(("pod", "2x2"), ("vnic", "2x2"), ("pod", "4x2"), ("vnic", "4x2")),
         ),
         published=(
             "L40S, 1 node",
@@ -120,11 +126,11 @@ TWINS = {
         place=on_a_vpc("granite-h100.txt", 2),
         settings=(
             *("networks.vnic.nics_per_node=[1]", "networks.sriov.nics_per_node=[1]"),
-            *(f"workloads.0.{SMALL}", "workloads.0.steps=4"),
+            *(f"workloads.0.{each}" for each in SMALL),
         ),
         cases=(
-            ("one node", "1x1"),
-            *((name, "2x1") for name in ("pod", "vnic-nics-1", "sriov-nics-1")),
+            ("one node", "1x2"),
+            *((name, "2x2") for name in ("pod", "vnic-nics-1", "sriov-nics-1")),
         ),
         published=(
             "H100, 1 node",

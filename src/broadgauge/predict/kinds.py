@@ -26,6 +26,11 @@ class NotPredicted:
     """`it runs …`: of a run that has no other; None: it holds no training."""
 
 
+def packed_or_not(workload: Workload) -> TrainWorkload | None:
+    """Any training, with samples packed by tokens, too; None: it is none."""
+    return workload if isinstance(workload, TrainWorkload) else None
+
+
 def training_of(workload: Workload) -> TrainWorkload | None:
     """The training that is predicted; None: it is none."""
     predicted = in_predict(workload)

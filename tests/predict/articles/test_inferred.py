@@ -1,11 +1,14 @@
 """Do the examples have the rates that the articles' throughputs imply, and no others?"""
 
+import random
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
 from broadgauge.catalog.articles import articles
+from broadgauge.messages.synthetic_lengths import SyntheticLengths, lengths_by_quantile
 from broadgauge.predict.articles.inferred import (
     CAVEAT,
     InferredRate,
@@ -13,6 +16,7 @@ from broadgauge.predict.articles.inferred import (
     inferred_rates,
     predicted_ratio,
 )
+from broadgauge.predict.articles.one_length import of_one_length
 from broadgauge.predict.articles.wanted_rates import (
     NO_LIMIT,
     WANTED,
@@ -22,15 +26,50 @@ from broadgauge.predict.articles.wanted_rates import (
 from broadgauge.predict.asking.workload_case import fabric_of, training_case
 from broadgauge.predict.case import Fabric
 from broadgauge.predict.memory.fullest_gpu import memory_use
+from broadgauge.probes.training.packing import pack_step
 from broadgauge.running.experiments import example_names, load
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.networks.network import Network
-from broadgauge.specs.workloads.workload import TrainWorkload
+from broadgauge.specs.workloads.workload import SyntheticData, TrainWorkload
 
 
 @cache
 def example(name: str) -> Experiment:
     return load(name, []).experiment
+
+
+def example_with(name: str, *flags: str) -> Experiment:
+    return load(name, flags).experiment
+
+
+@cache
+def sample_lengths(samples: int, mean_length: int, longest: int) -> list[int]:
+    """As ranks make them up, in some order."""
+    asked = SyntheticLengths(num_samples=samples, num_tokens=samples * mean_length, longest=longest)
+    lengths = list(lengths_by_quantile(asked))
+    random.Random(0).shuffle(lengths)
+    return lengths
+
+
+def packed_steps(train: TrainWorkload, ranks: int) -> list[list[list[list[int]]]]:
+    """Of an epoch, by step, micro-batch and rank: the lengths of its samples."""
+    assert isinstance(train.data, SyntheticData)
+    assert train.packing is not None
+    longest = train.data.longest(train.model.seq_len)
+    lengths = sample_lengths(train.data.samples, train.data.mean_length, longest)
+    size = train.packing.effective_batch_size
+    steps = []
+    for begin in range(0, len(lengths), size):
+        mine = lengths[begin : begin + size]
+        packed = pack_step(mine, ranks, train.packing.max_batch_len)
+        steps.append([[[mine[n] for n in rank] for rank in each] for each in packed.micro_batches])
+    return steps
+
+
+def most_positions(train: TrainWorkload, ranks: int) -> int:
+    """Of a rank's micro-batch, its rows padded to the longest."""
+    shares = [rank for step in packed_steps(train, ranks) for each in step for rank in each]
+    return max(len(rank) * max(rank) for rank in shares if rank)
 
 
 @cache
@@ -89,11 +128,11 @@ def test_the_vnics_stated_rate_does_not_explain_its_throughput() -> None:
     """As the example's comment says, which therefore has another."""
     stated = load("granite-h100", ["networks.vnic.rate_gbps=200 Gbit/s"]).experiment
     assert networks("granite-h100")["vnic-nics-1"].rate_gbps != 200
-    assert predicted_ratio(stated, "h100-sxm", "vnic-nics-1", 2) == pytest.approx(1.61, abs=0.01)
+    assert predicted_ratio(stated, "h100-sxm", "vnic-nics-1", 2) == pytest.approx(1.86, abs=0.01)
 
 
 def test_one_server_of_eight_gpus_has_nearly_the_same_ratios() -> None:
-    flags = ["cluster.shapes=[1x4, 2x4]", "workloads.reference.model.layers=20"]
+    flags = ["cluster.shapes=[1x4, 2x4]"]
     small = load("granite-h100", flags).experiment
     for network in ("pod", "vnic-nics-1", "sriov-nics-1", "sriov-rdma-nics-1"):
         whole = predicted_ratio(example("granite-h100"), "h100-sxm", network, 2)
@@ -124,22 +163,57 @@ def test_the_a40s_have_the_articles_hours() -> None:
     ("name", "gpu", "flags"),
     [
         ("granite-h100", "h100-sxm", []),
-        ("granite-h100", "h100-sxm", ["cluster.shapes=[1x4]", "workloads.0.model.layers=20"]),
+        ("granite-h100", "h100-sxm", ["cluster.shapes=[1x4, 2x4]"]),
         ("granite-l40s", "l40s", []),
-        ("granite-l40s", "l40s", ["cluster.shapes=[1x1]", "workloads.0.model.layers=5"]),
         ("llama-lora-a40", "a40", []),
     ],
 )
 def test_what_an_article_ran_fits_on_its_gpus(name: str, gpu: str, flags: list[str]) -> None:
-    asked = load(name, flags).experiment
+    """Padded rows of packed samples, too."""
+    asked = example_with(name, *flags)
     train = asked.workloads[0]
     assert isinstance(train, TrainWorkload)
-    nodes, ranks = map(int, asked.cluster.shapes[0].split("x"))
-    (first, *_) = asked.networks
-    assert isinstance(first, Network)
-    fabric = Fabric() if nodes == 1 else fabric_of(first)
-    case = training_case(train, gpu=gpu, nodes=nodes, ranks_per_node=ranks, fabric=fabric)
-    assert memory_use(case).is_fitting
+    for nodes, ranks in (tuple(map(int, shape.split("x"))) for shape in asked.cluster.shapes):
+        (first, *_) = asked.networks
+        assert isinstance(first, Network)
+        fabric = Fabric() if nodes == 1 else fabric_of(first)
+        case = training_case(train, gpu=gpu, nodes=nodes, ranks_per_node=ranks, fabric=fabric)
+        if train.packing is not None:
+            padded = most_positions(train, case.data_parallel) / train.packing.max_batch_len
+            assert 1.2 < padded < 1.7
+            plain = of_one_length(case, train)
+            case = replace(plain, micro_batch=plain.micro_batch * padded)
+        assert memory_use(case).is_fitting
+
+
+def test_the_articles_batch_fits_on_48_gb_without_padding_alone() -> None:
+    """As granite-l40s says, which therefore has a smaller one."""
+    asked = example_with("granite-l40s", "workloads.reference.packing.max_batch_len=35000")
+    train = asked.workloads[0]
+    assert isinstance(train, TrainWorkload)
+    for nodes in (1, 8):
+        fabric = Fabric() if nodes == 1 else fabric_of(networks("granite-l40s")["pod"])
+        case = training_case(train, gpu="l40s", nodes=nodes, ranks_per_node=2, fabric=fabric)
+        plain = of_one_length(case, train)
+        assert memory_use(plain).is_fitting
+        padded = most_positions(train, case.data_parallel) / 35_000
+        assert not memory_use(replace(plain, micro_batch=plain.micro_batch * padded)).is_fitting
+
+
+@pytest.mark.parametrize("name", ["granite-h100", "granite-l40s"])
+def test_packing_makes_nearly_as_many_micro_batches_as_are_asked(name: str) -> None:
+    train = example(name).workloads[0]
+    assert isinstance(train, TrainWorkload)
+    assert train.packing is not None
+    for nodes, ranks in (tuple(map(int, s.split("x"))) for s in example(name).cluster.shapes):
+        case = training_case(
+            train, gpu="l40s", nodes=nodes, ranks_per_node=ranks, fabric=fabric_of(None)
+        )
+        asked = of_one_length(case, train)
+        packed = packed_steps(train, case.data_parallel)[0]
+        assert 0 <= len(packed) - asked.micro_batches <= max(1, 0.08 * asked.micro_batches)
+        assert asked.global_batch == train.packing.effective_batch_size
+        assert asked.micro_batch * asked.seq_len <= train.packing.max_batch_len
 
 
 def test_a_planted_rate_is_found() -> None:

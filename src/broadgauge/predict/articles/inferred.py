@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from broadgauge.predict.articles.one_length import of_one_length
 from broadgauge.predict.articles.wanted_rates import (
     NO_LIMIT,
     ONE_NODE,
@@ -22,7 +23,7 @@ from broadgauge.predict.articles.wanted_rates import (
 from broadgauge.predict.asking.workload_case import fabric_of, training_case
 from broadgauge.predict.case import Fabric, TrainingCase
 from broadgauge.predict.facts.arrays import Times
-from broadgauge.predict.kinds import training_of
+from broadgauge.predict.kinds import packed_or_not
 from broadgauge.predict.predictor import predict_table
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machines.cluster import split_shape
@@ -171,7 +172,8 @@ def _network(example: Experiment, name: str) -> Network:
 
 def _case(example: Experiment, gpu: str, nodes: int, network: Network | None) -> TrainingCase:
     """The example's training on so many of the article's nodes."""
-    (train,) = filter(None, map(training_of, example.workloads))
+    (train,) = filter(None, map(packed_or_not, example.workloads))
     ranks = next(ranks for _, ranks in map(split_shape, example.cluster.shapes))
     fabric = Fabric() if network is None else fabric_of(network.on_nodes(nodes))
-    return training_case(train, gpu=gpu, nodes=nodes, ranks_per_node=int(ranks), fabric=fabric)
+    case = training_case(train, gpu=gpu, nodes=nodes, ranks_per_node=int(ranks), fabric=fabric)
+    return of_one_length(case, train)
