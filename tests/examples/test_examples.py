@@ -27,6 +27,7 @@ GPUS = {
     "two-gpus": 2,
     "granite-h100": 16,
     "granite-l40s": 16,
+    "gemma-12b-fsdp": 16,
     "llama-lora-a40": 4,
     "llama-lora-a40-baseline": 4,
 }
@@ -71,6 +72,7 @@ RATIOS = {
     "H100, 2 nodes, SR-IOV over vNIC": 40.36 / 12.28,
     "H100, 2 nodes, SR-IOV with RDMA over SR-IOV": 40.58 / 40.36,
     "H100, 2 nodes on the pod network over 1 node": 3.46 / 21.34,
+    "Gemma 3 12B, Ethernet over InfiniBand": 39.8 / 4.4,
     "pod network over macvlan TCP": 5.0 / 2.5,
     "pod network over GPUDirect RoCE": 5.0 / 1.6667,
 }
@@ -79,6 +81,14 @@ STEPS_S = {
     "5-3": EPOCH_S["5-3"] / 1108,
     "6-2": EPOCH_S["6-2"] / 1108,
 }
+GEMMA_S = {
+    ("step_time_s", "ethernet"): 39.8,
+    ("step_time_s", "infiniband"): 4.4,
+    ("training_time_s", "ethernet"): 53 * 60,
+    ("training_time_s", "infiniband"): 7 * 60,
+}
+"""Source: Network and Storage Benchmarks for LLM Training on the Cloud (2025-09-11), the table of
+Network benchmarks."""
 PEAK_MIB = {
     "1": 3687.91,
     "2": 3693.55,
@@ -158,6 +168,8 @@ def test_every_figure_quotes_what_was_published() -> None:
         elif figure.metric == "samples_per_s":
             key = (name.removesuffix("-cpu"), case.network_name, case.nodes)
             assert figure.value == THROUGHPUT_SAMPLES_PER_S[key]
+        elif name.startswith("gemma"):
+            assert figure.value == GEMMA_S[figure.metric, case.plain_network_name]
         elif figure.metric == "latency_s":
             assert figure.value == ALL_REDUCE_S[case.plain_network_name, case.backend]
         elif figure.metric == "peak_memory_bytes":
@@ -247,6 +259,19 @@ def test_granites_epochs_are_measured_whole(name: str) -> None:
     assert train.steps == 6
 
 
+def test_gemma_trains_what_the_articles_script_says() -> None:
+    """80 steps are the article's. Source: skypilot-org/skypilot, e2e_network.yaml, e2e_network.py
+    and fsdp2.yaml of examples/training_network_storage_benchmarks."""
+    (train,) = experiment("gemma-12b-fsdp").workloads
+    assert isinstance(train, TrainWorkload)
+    assert train.model.shape_of == "gemma3-12b"
+    assert not train.model.is_twin
+    assert (train.strategy, train.reshard_after_forward) == ("fsdp", True)
+    assert (train.activation_checkpointing, train.attention) == ("full", "eager")
+    assert (train.batch_per_rank, train.model.seq_len, train.learning_rate) == (4, 1024, 2e-4)
+    assert train.epoch_samples == 80 * 16 * train.batch_per_rank
+
+
 def test_l40s_has_as_many_nics_as_nodes_and_a_tunnel_under_the_pods() -> None:
     networks: dict[tuple[str, int], Any] = {
         (case.plain_network_name, case.nodes): case.link for case in planned("granite-l40s").cases
@@ -260,6 +285,7 @@ def test_l40s_has_as_many_nics_as_nodes_and_a_tunnel_under_the_pods() -> None:
     ("name", "flags"),
     [
         ("granite-h100", ["cluster.shapes=[1x4, 2x4]"]),
+        ("gemma-12b-fsdp", ["cluster.shapes=[2x4]", "workloads.reference.model.layers=12"]),
         ("granite-l40s", ["cluster.shapes=[1x2, 2x2, 4x2]"]),
         ("granite-h100", [SHORTER[0], SHORTER[1], "workloads.reference.model.layers=10"]),
         ("granite-l40s", [SHORTER[0], SHORTER[1], "workloads.reference.model.layers=10"]),

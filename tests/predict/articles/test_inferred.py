@@ -17,6 +17,7 @@ from broadgauge.predict.articles.inferred import (
     predicted_ratio,
 )
 from broadgauge.predict.articles.one_length import of_one_length
+from broadgauge.predict.articles.two_gpus import gemma_case
 from broadgauge.predict.articles.wanted_rates import (
     NO_LIMIT,
     WANTED,
@@ -166,6 +167,8 @@ def test_the_a40s_have_the_articles_hours() -> None:
         ("granite-h100", "h100-sxm", ["cluster.shapes=[1x4, 2x4]"]),
         ("granite-l40s", "l40s", []),
         ("llama-lora-a40", "a40", []),
+        ("gemma-12b-fsdp", "h100-sxm", []),
+        ("gemma-12b-fsdp", "h100-sxm", ["cluster.shapes=[2x4]"]),
     ],
 )
 def test_what_an_article_ran_fits_on_its_gpus(name: str, gpu: str, flags: list[str]) -> None:
@@ -198,6 +201,26 @@ def test_the_articles_batch_fits_on_48_gb_without_padding_alone() -> None:
         assert memory_use(plain).is_fitting
         padded = most_positions(train, case.data_parallel) / 35_000
         assert not memory_use(replace(plain, micro_batch=plain.micro_batch * padded)).is_fitting
+
+
+def test_gemmas_steps_are_not_those_of_the_stated_rates() -> None:
+    """53.9 s over 10 Gbit/s and 1.0 s over InfiniBand, as the example's comment says."""
+    (ethernet,) = found("gemma-12b-fsdp")
+    assert ethernet.predicted_ratios == pytest.approx((1.0,), rel=0.01)
+    stated = example_with("gemma-12b-fsdp", "networks.ethernet.rate_gbps=10")
+    ours, theirs = (
+        predicted_ratio(each, "h100-sxm", "ethernet", 2, "infiniband")
+        for each in (example("gemma-12b-fsdp"), stated)
+    )
+    infiniband_s = 39.8 * ours
+    assert infiniband_s == pytest.approx(1.0, abs=0.05)
+    assert infiniband_s / theirs == pytest.approx(53.9, abs=0.5)
+    (scatter_s,) = (
+        each.milliseconds / 1e3 for each in articles().reduce_scatter_ms if each.network == "eth10"
+    )
+    carried = gemma_case("eth10", scatter_s).fabric.measured_node_gbyte_per_s
+    assert carried is not None
+    assert 8 * carried == pytest.approx(ethernet.rate_gbps, rel=0.05)
 
 
 @pytest.mark.parametrize("name", ["granite-h100", "granite-l40s"])

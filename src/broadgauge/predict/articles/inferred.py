@@ -16,6 +16,7 @@ from broadgauge.predict.articles.one_length import of_one_length
 from broadgauge.predict.articles.wanted_rates import (
     NO_LIMIT,
     ONE_NODE,
+    PUBLISHED_STEP,
     WANTED,
     PublishedRatio,
     WantedRate,
@@ -148,13 +149,17 @@ def predicted_ratio(
 def _ratios(example: Experiment, wanted: WantedRate, nodes: int, rates_gbps: Times) -> Times:
     """Predicted throughput over the reference's, at each rate of a NIC."""
     network = _network(example, wanted.network)
+    asked = [_case(example, wanted.gpu, nodes, _at(network, float(r))) for r in rates_gbps]
+    if wanted.over == PUBLISHED_STEP:
+        assert wanted.step_time_s is not None
+        tokens = asked[0].global_batch * asked[0].seq_len
+        return np.asarray(predict_table(asked).tokens_per_s / (tokens / wanted.step_time_s))
     if wanted.over == ONE_NODE:
         reference = _case(example, wanted.gpu, 1, None)
     elif wanted.over == NO_LIMIT:
         reference = _case(example, wanted.gpu, nodes, _at(network, MOST_GBPS))
     else:
         reference = _case(example, wanted.gpu, nodes, _network(example, wanted.over))
-    asked = [_case(example, wanted.gpu, nodes, _at(network, float(r))) for r in rates_gbps]
     tokens_per_s = predict_table([reference, *asked]).tokens_per_s
     return np.asarray(tokens_per_s[1:] / tokens_per_s[0])
 

@@ -8,6 +8,7 @@ from broadgauge.predict.answering.knee import GAIN_RATIO
 
 ONE_NODE = "one node"
 NO_LIMIT = "no limit"
+PUBLISHED_STEP = "the published step"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +17,7 @@ class PublishedRatio:
 
     nodes: int
     ratio: float
+    """1.0: the published step itself."""
     figures: str
     """As printed: `3.46 over 21.34 samples/s`."""
 
@@ -29,11 +31,14 @@ class WantedRate:
     """As in the catalog."""
     over: str
     """What a throughput is held against: ONE_NODE, NO_LIMIT (this training on links without one),
-    or another network of the example at the rate that it has there."""
+    another network of the example at the rate that it has there, or PUBLISHED_STEP: a step of
+    `step_time_s`, which has as many tokens as the example's."""
     points: tuple[PublishedRatio, ...]
     assumed: str
     """What of the training is not the article's, for people."""
     remark: str = ""
+    step_time_s: float | None = None
+    """None: the article tells no step, and `over` is something else."""
 
 
 GRANITE_ASSUMED = (
@@ -45,6 +50,8 @@ L40S_ASSUMED = GRANITE_ASSUMED.format(
     tokens="24,000", remark="(the article prints 35,000, and varied that)"
 )
 LLAMA_ASSUMED = "32 samples of 256 tokens a rank and step (their length is not published)"
+
+GEMMA_ASSUMED = "4 sequences of 1,024 tokens a rank and step, none shorter, as its script has them"
 
 
 def _h100() -> Iterator[WantedRate]:
@@ -121,6 +128,18 @@ def _a40() -> Iterator[WantedRate]:
     )
 
 
+def _gemma() -> Iterator[WantedRate]:
+    steps = {row.network: row.seconds for row in articles().step_seconds}
+    yield WantedRate(
+        network="ethernet",
+        gpu="h100-sxm",
+        over=PUBLISHED_STEP,
+        points=(PublishedRatio(nodes=2, ratio=1.0, figures=f"{steps['eth10']:g} s a step"),),
+        assumed=GEMMA_ASSUMED,
+        step_time_s=steps["eth10"],
+    )
+
+
 def _of_one_node(system: str, network: str, nodes: int) -> PublishedRatio:
     here, one = _samples_per_s(system, network, nodes), _samples_per_s(system, "none", 1)
     return PublishedRatio(
@@ -144,5 +163,6 @@ WANTED: dict[str, Callable[[], Iterator[WantedRate]]] = {
     "granite-l40s": _l40s,
     "llama-lora-a40-baseline": _a40,
     "llama-lora-a40": _a40,
+    "gemma-12b-fsdp": _gemma,
 }
 """By the name of the example that has these networks, or some of them."""
