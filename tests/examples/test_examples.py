@@ -11,6 +11,7 @@ from tests.engine.making import a_machine, devices_of
 from broadgauge.engine.plan import make_plan
 from broadgauge.messages.epochs import steps_per_epoch
 from broadgauge.running.experiments import example_names, examples_folder, load
+from broadgauge.running.rendering.experiment import ON_KUBERNETES, render_experiment
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.hypothesis import PublishedFigure
 from broadgauge.specs.networks.network import Network
@@ -257,6 +258,23 @@ def test_granites_epochs_are_measured_whole(name: str) -> None:
     assert steps_per_epoch(train.data.samples, train.packing.effective_batch_size) == 3
     assert train.warm_up_steps == train.block_steps == 3
     assert train.steps == 6
+
+
+def test_pods_of_granite_l40s_fit_into_the_articles_nodes() -> None:
+    """240 GiB; with a copy for steps without communication they would not."""
+    for flag, fits in (("false", True), ("true", False)):
+        key = "workloads.reference.communication_off"
+        found = render_experiment(load("granite-l40s", [ON_KUBERNETES, f"{key}={flag}"]))
+        asked = [
+            int(container["resources"]["requests"]["memory"])
+            for each in found.rendered.objects
+            if each["kind"] == "PyTorchJob" and "reference" in each["metadata"]["name"]
+            for container in each["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"][
+                "containers"
+            ]
+        ]
+        assert asked
+        assert all((size < 0.95 * 240 * 2**30) is fits for size in asked)
 
 
 def test_gemma_trains_what_the_articles_script_says() -> None:

@@ -202,7 +202,10 @@ REFUSED = {
         ("skip_if=[{network: [pod, tcp]}]", "workloads.1.platforms=[]"),
     ),
     "granite-h100": (
-        replace(on_a_vpc("granite-h100.txt", 2), resources=GPUS | {"nvidia.com/roce": "8"}),
+        replace(
+            on_a_vpc("granite-h100.txt", 2),
+            resources=GPUS | {"nvidia.com/roce": "8", "memory": "1792Gi"},
+        ),
         "sriov-rdma-nics-1",
         (
             "networks.sriov-rdma.nics_per_node=[1]",
