@@ -29,6 +29,7 @@ GPUS = {
     "granite-h100": 16,
     "granite-l40s": 16,
     "gemma-12b-fsdp": 16,
+    "gpt-oss-fsdp": 32,
     "llama-lora-a40": 4,
     "llama-lora-a40-baseline": 4,
 }
@@ -74,6 +75,7 @@ RATIOS = {
     "H100, 2 nodes, SR-IOV with RDMA over SR-IOV": 40.58 / 40.36,
     "H100, 2 nodes on the pod network over 1 node": 3.46 / 21.34,
     "Gemma 3 12B, Ethernet over InfiniBand": 39.8 / 4.4,
+    "GPT-OSS-120B, Ethernet over InfiniBand": 10,  # in words
     "pod network over macvlan TCP": 5.0 / 2.5,
     "pod network over GPUDirect RoCE": 5.0 / 1.6667,
 }
@@ -305,6 +307,7 @@ def test_l40s_has_as_many_nics_as_nodes_and_a_tunnel_under_the_pods() -> None:
         ("granite-h100", ["cluster.shapes=[1x4, 2x4]"]),
         ("gemma-12b-fsdp", ["cluster.shapes=[2x4]", "workloads.reference.model.layers=12"]),
         ("granite-l40s", ["cluster.shapes=[1x2, 2x2, 4x2]"]),
+        ("gpt-oss-fsdp", ["cluster.shapes=[4x2]", "workloads.reference.model.layers=4"]),
         ("granite-h100", [SHORTER[0], SHORTER[1], "workloads.reference.model.layers=10"]),
         ("granite-l40s", [SHORTER[0], SHORTER[1], "workloads.reference.model.layers=10"]),
     ],

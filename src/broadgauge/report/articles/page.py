@@ -28,8 +28,7 @@ NOT_YET = "not yet"
 SUBJECTS = {
     "entrypoint": "what runs in a pod before training",
     "data and image": "model and data set on a claim, the articles' own configuration, an image",
-    "training workloads": "the articles' own frameworks and kernels, schedules, evaluation, "
-    "mixtures of experts",
+    "training workloads": "the articles' own frameworks and kernels, schedules, evaluation",
     "storage": "loading, saving, checkpoints",
     "admin": "clouds' NICs, operators, node settings",
     "traces": "where a step's time goes, kernel by kernel",
