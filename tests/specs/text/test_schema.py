@@ -26,7 +26,8 @@ KNOWN = {
     *("$schema", "$id"),
     *("$defs", "$ref", "type", "enum", "const", "anyOf", "oneOf", "properties", "required"),
     *("additionalProperties", "patternProperties", "items", "prefixItems", "pattern"),
-    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("minItems", "maxItems"),
     *("minLength", "maxLength", "title", "description", "default", "examples", "discriminator"),
 }
 """Of JSON Schema, what ours uses; anything else would go unchecked below."""
@@ -54,6 +55,8 @@ def _is_of_type(value: Any, name: str | None) -> bool:
 
 def _fits_bounds(value: Any, form: dict[str, Any]) -> bool:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if "multipleOf" in form and value % form["multipleOf"]:
+            return False
         return form.get("minimum", value) <= value <= form.get("maximum", value) and form.get(
             "exclusiveMinimum", value - 1
         ) < value < form.get("exclusiveMaximum", value + 1)
