@@ -21,7 +21,7 @@ WORKLOAD = """\
     name: NAME
     model: {kind: llama, layers: 4, hidden: 512, heads: 8, kv_heads: 4, ffn_hidden: 1376}
     data: {samples: 160, mean_length: 100, max_length: 128}
-    packing: {max_batch_len: 2048, effective_batch_size: 32}
+    packing: {max_batch_len: 512, effective_batch_size: 32}
     steps: 10
     warm_up_steps: 2
     block_steps: 5
@@ -60,5 +60,6 @@ def test_two_gpus_train_on_the_samples_of_one(trained: Trained, name: str) -> No
     assert together["losses"] == pytest.approx(alone["losses"], abs=1e-3)
     metrics = together["metrics"]
     assert metrics["samples_per_s"] > 0
+    assert metrics["micro_batches_count"] > 1
     assert 0 <= metrics["padding_ratio"] < 0.5
     assert metrics["step_without_communication_s"] > 0

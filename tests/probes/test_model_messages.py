@@ -63,9 +63,20 @@ LLAMAS = st.builds(
     bias=st.sampled_from(("none", "qkv", "attention", "all")),
     norms_per_layer=st.sampled_from((2, 4)),
     norms_queries_and_keys=st.booleans(),
-    experts=st.sampled_from((1, 2, 32)),
 )
-MODELS = GPTS | LLAMAS
+MIXTURES = st.builds(
+    LlamaModel,
+    kind=st.just("llama"),
+    layers=st.integers(1, 20),
+    hidden=st.integers(1, 60).map(lambda n: 8 * n),
+    heads=st.just(2),
+    ffn_hidden=st.integers(1, 250).map(lambda n: 8 * n),
+    vocabulary=st.integers(256, 60_000),
+    bias=st.sampled_from(("none", "attention", "all")),
+    experts=st.sampled_from((2, 32)),
+    experts_per_token=st.just(2),
+)
+MODELS = GPTS | LLAMAS | MIXTURES
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from .harness import Ranks
 from .training_launch import TINY, Launch
 
 pytestmark = [pytest.mark.measuring, pytest.mark.slow]
-STEPS = {"steps": 12, "warm_up_steps": 2, "block_steps": 6}
+STEPS = {"steps": 21, "warm_up_steps": 2, "block_steps": 7}
+"""Seven epochs."""
 NUM_SAMPLES, BATCH, BUDGET = 22, 8, 24
 
 
@@ -56,10 +57,10 @@ def test_two_ranks_train_as_one_process_and_count_samples(packed, alone, tmp_pat
         if blocks[0].label.startswith("on/")
         for numbers in zip(*(block.num_samples for block in blocks), strict=True)
     ]
-    assert Counter(by_step) == {8: 8, 6: 4}  # epochs of 8, 8 and 6
+    assert Counter(by_step) == {8: 14, 6: 7}  # epochs of 8, 8 and 6
     metrics = together.measurement.metrics
     step_s = metrics["step_time_s"]
-    assert metrics["samples_per_s"] == pytest.approx(sum(by_step) / (12 * step_s))
+    assert metrics["samples_per_s"] == pytest.approx(sum(by_step) / (21 * step_s))
     assert metrics["tokens_per_s"] > metrics["samples_per_s"]
     assert 0 < metrics["padding_ratio"] < 0.5
     assert metrics["micro_batches_count"] > 1
@@ -81,7 +82,7 @@ def test_ranks_make_up_the_same_samples(tmp_path_factory):
     asked = {
         "data": SyntheticData(samples=22, mean_length=8),
         "packing": Packing(max_batch_len=BUDGET, effective_batch_size=BATCH),
-        **STEPS | {"warm_up_steps": 3},  # so that the measured ones are four whole epochs
+        **STEPS | {"warm_up_steps": 3},  # so that the measured ones are whole epochs
     }
     losses = {}
     for count in (1, 2):
@@ -92,8 +93,8 @@ def test_ranks_make_up_the_same_samples(tmp_path_factory):
             losses[count] = trial.series["loss"]
             blocks = [block for rank in launch.said for block in rank.of(StepsBlock)]
         taken = [block for block in blocks if block.label.startswith("on/")]
-        assert sum(sum(block.num_samples) for block in taken) == 4 * 22
-        assert sum(sum(block.num_tokens) for block in taken) == 4 * 22 * 8
+        assert sum(sum(block.num_samples) for block in taken) == 7 * 22
+        assert sum(sum(block.num_tokens) for block in taken) == 7 * 22 * 8
         assert "22 samples, 176 tokens" in trial.measurement.data
     assert losses[2] == pytest.approx(losses[1], abs=1e-4)
 

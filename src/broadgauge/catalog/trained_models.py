@@ -68,7 +68,7 @@ def _llama(entry: ModelEntry) -> dict[str, Any]:
         "heads": entry.heads,
         "kv_heads": None if entry.kv_heads == entry.heads else entry.kv_heads,
         "head_dim": None if is_usual else entry.head_dim,
-        "ffn_hidden": entry.expert_ffn_hidden,
+        "ffn_hidden": entry.expert_ffn_hidden if entry.experts > 1 else entry.ffn_hidden,
         "vocabulary": entry.vocabulary,
         "seq_len": entry.seq_len,
         "tied_head": entry.tied_embeddings,

@@ -354,14 +354,18 @@ def test_as_many_values_as_are_read_are_read() -> None:
 @pytest.mark.parametrize(
     ("model", "told"),
     [
+        ("experts: 2", "e.yaml:14:26: a router whose token passes one expert is not trained"),
         ("experts: 2, experts_per_token: 3", "e.yaml:14:38: 3 experts a token, of 2"),
-        ("experts: 2, ffn_hidden: 20", "e.yaml:14:38: `ffn_hidden` of a mixture of experts is a"),
         (
-            "experts: 2, ffn_hidden: 16}\n    compile: true  #",
+            "experts: 2, experts_per_token: 2, ffn_hidden: 20",
+            "e.yaml:14:60: `ffn_hidden` of a mixture of experts is a",
+        ),
+        (
+            "experts: 2, experts_per_token: 2, ffn_hidden: 16}\n    compile: true  #",
             "e.yaml:15:5: torch compiles a mixture",
         ),
         (
-            "experts: 2}\n    lora: {targets: [up]}  #",
+            "experts: 2, experts_per_token: 2}\n    lora: {targets: [up]}  #",
             "e.yaml:15:22: adapters are beside attention",
         ),
     ],

@@ -40,14 +40,17 @@ def _outside_bytes(columns: MemoryColumns) -> Array:
     "10": the inputs of both norms and of both first linears, two dropout masks (an MLP without a
     gate is taken to have them). "24": query, key, value, attention's output, and the MLP's inner
     tensors, two of them, or four with a gate (its input, activation, the other branch, product).
-    Source: Korthikanti et al. 2022, equation 2, without 5as/(ht).
+    Source: Korthikanti et al. 2022, equation 2, without 5as/(ht). A mixture also keeps the rows of
+    experts as they come and as they go: two more of `hidden` for each expert that a token passes.
+    Source: probes/training/mlp.py, held by tests/probes/test_activation_bytes.py.
     """
     base, shapes = columns.base, columns.base.shapes
     tokens, hidden, element = base.tokens, shapes.hidden, base.element_bytes
     masks = np.where(columns.is_gated, 0.0, 2.0 * MASK_BYTES)
     whole = (4.0 * element + masks) * hidden
     inner = np.where(columns.is_gated, 4.0, 2.0) * columns.ffn_hidden
-    split = element * (shapes.attention_width * (2.0 + 2.0 * columns.kv_ratio) + inner)
+    routed = np.where(shapes.experts > 1, 2.0 * shapes.active_experts * hidden, 0.0)
+    split = element * (shapes.attention_width * (2.0 + 2.0 * columns.kv_ratio) + inner + routed)
     return tokens * (whole / _around(columns) + split / base.tensor_parallel)
 
 

@@ -2,10 +2,12 @@
 router that has each token pass a few.
 
 The router's k highest scores choose the experts, and softmax over these k weighs what they give.
-Rows are put in the order of their experts, so that one grouped product does the work of all of
-them, and no row is dropped. Every rank has all experts: there is no expert parallelism, and no loss
-that balances them. Source: Jiang et al. 2024 (Mixtral, arXiv 2401.04088), section 2.1; OpenAI 2025
-(gpt-oss, arXiv 2508.10925), section 2.2; torch 2.11, `torch.nn.functional.grouped_mm`.
+Rows are put in the order of their experts, and no row is dropped. One grouped product does the work
+of all experts in bfloat16 on Hopper and Blackwell; elsewhere torch makes one product an expert, and
+the host waits for the device to say how many rows each has. Every rank has all experts: there is no
+expert parallelism, and no loss that balances them. Source: Jiang et al. 2024 (Mixtral, arXiv
+2401.04088), section 2.1; OpenAI 2025 (gpt-oss, arXiv 2508.10925), section 2.2; torch 2.11,
+`torch.nn.functional.grouped_mm` and aten/src/ATen/native/cuda/GroupedBlas.cpp.
 Shapes: B sequences, T tokens, H hidden, F an MLP's width, E experts, K of them a token, R = B·T·K
 rows.
 """

@@ -12,7 +12,7 @@ STATES = {
     "test cluster": "a real API server with Kubeflow's operators made its objects and pods; no "
     "kubelet ran them",
     "emulated": "nodes and networks emulated on one machine, by TCP; *toy size*: a model of "
-    "3 to 4 million parameters and links as slow as it is small",
+    "1 to 4 million parameters and links as slow as it is small",
     "run in pods": "a real control plane, whose pods were processes in network namespaces of one "
     "machine ([test-kubelet.md](test-kubelet.md))",
     "H200 machine": "one server with two NVIDIA H200, its nodes emulated "

@@ -48,7 +48,7 @@ class LlamaModel(ModelBase):
     """MLPs of a block. More than 1: a mixture of experts, as in Mixtral and gpt-oss; `hidden` and
     `ffn_hidden` are then multiples of 8."""
     experts_per_token: int = Field(default=1, ge=1, le=1024)
-    """Experts that the router has a token pass."""
+    """Experts that the router has a token pass; in a mixture two or more."""
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:
@@ -67,6 +67,12 @@ class LlamaModel(ModelBase):
             message = f"{self.experts_per_token} experts a token, of {self.experts}"
             raise placed_error(
                 message, ("experts_per_token",), f"`experts_per_token: {self.experts}`"
+            )
+        if self.experts > 1 and self.experts_per_token == 1:
+            raise placed_error(
+                "a router whose token passes one expert is not trained: that one's weight is 1",
+                ("experts",),
+                "`experts_per_token: 2`",
             )
         for key, width in (("hidden", self.hidden), ("ffn_hidden", self.ffn_hidden)):
             if self.experts > 1 and width % EXPERT_MULTIPLE:
