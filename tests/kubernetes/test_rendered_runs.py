@@ -45,8 +45,11 @@ def test_agents_and_leader_are_told_their_node(scratch: Scratch, kind: JobKind) 
     """By their operator, in each container; a PyTorchJob's workers have no leader."""
     run = run_of(load("pods", (ON_KUBERNETES,)), kind)
     for manifest in (secret_of(run), *objects_of_run(run)):
+        if manifest["kind"] == "TrainingRuntime":
+            scratch.dry_run(manifest)  # stores it
+            continue
         if manifest["kind"] == "TrainJob":
-            scratch.dry_run(manifest)
+            scratch.dry_run(manifest)  # waits until its webhook has seen the runtime
         scratch.create(manifest)
     labels = f"broadgauge.dev/run={RUN_LABEL}"
     wait_until(lambda: len(scratch.find("v1", "Pod", labels)) == 2, f"two pods of a {kind}")

@@ -5,7 +5,7 @@ mixture of experts in the place of its MLP among them.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 TRAINED_FLOPS = 6.0
 """Of a parameter and token: 2 forward, 2 for the gradient of its input, 2 for its own. Source:
@@ -30,7 +30,6 @@ _BIASED: dict[Bias, frozenset[Linear]] = {
 class GptShape:
     """Of a decoder-only transformer: GPT-2's block, pre-norm, GELU, learned positions."""
 
-    is_mixture: ClassVar[bool] = False
     kind: Literal["gpt"] = "gpt"
     layers: int
     hidden: int
@@ -38,6 +37,10 @@ class GptShape:
     vocabulary: int
     seq_len: int
     is_head_tied: bool = True
+
+    @property
+    def is_mixture(self) -> bool:
+        return False
 
     @property
     def linears(self) -> dict[Linear, tuple[int, int]]:

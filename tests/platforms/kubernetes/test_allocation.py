@@ -161,8 +161,9 @@ def test_what_has_begun_or_will_not_begin_any_more_is_not_waited_for(
 def test_one_that_fails_while_it_is_waited_for_is_heard_then(cluster: Cluster) -> None:
     gone = [event_line("DELETED", each) for each in pods_of(WAITING, WAITING)]
     found = (job(), job(), job("Failed"))
-    cluster.has(*found, pods=pods_of(WAITING, WAITING), watch=Answer(stream=gone))
-    cluster.wait()
+    seen = threading.Event()  # a job that is found without its pods is asked again
+    cluster.has(*found, pods=pods_of(WAITING, WAITING), watch=Answer(stream=[seen, *gone]))
+    cluster.allocation.wait_for_found(lambda _: seen.set())
     assert "BackoffLimitExceeded" in cluster.said[-1]
 
 
