@@ -36,9 +36,7 @@ def test_json_lines_give_every_text_in_order(tmp_path_factory, texts, is_nested)
     field = "document.body" if is_nested else "body"
     read = read_json_lines(lines_of(str(path), field=field))
     assert read.content == "".join(text + "\n" for text in texts).encode()
-    assert read.description == (
-        f"{path}, `{field}` of {len(texts)} records, {len(read.content)} bytes"
-    )
+    assert read.source == f"{path}, `{field}` of {len(texts)} records"
 
 
 def test_reading_ends_where_there_is_enough(tmp_path):
@@ -113,7 +111,7 @@ def test_a_saved_data_set_is_read(saved, name, changes, texts):
     read = read_dataset(source)
     assert read.content == "".join(text + "\n" for text in texts).encode()
     assert read.description.startswith(f"{source.dataset} {source.split}, `{source.field}` of ")
-    assert read.description.endswith(f"{len(texts)} records, {len(read.content)} bytes")
+    assert f" {len(texts)} records, {len(read.content)} bytes, SHA-256 " in read.description
 
 
 @pytest.mark.measuring

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broadgauge.messages.tasks import StandardLibraryText
+from broadgauge.messages.tasks import FileText, StandardLibraryText
 from broadgauge.probes.training import sources
 
 
@@ -20,4 +20,14 @@ def test_the_standard_librarys_sources_come_in_order(
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     text = sources.read_text(StandardLibraryText())
     assert text.content == b"a/z.py\na.py\nb.py\n"
-    assert text.description.endswith(": 3 files, 17 bytes")
+    assert text.description.endswith(": 3 files, 17 bytes, SHA-256 c2495c704858…")
+
+
+def test_files_of_one_length_under_one_path_are_told_apart(tmp_path: Path) -> None:
+    """Each node may have its own; ranks compare what they say of it."""
+    path = tmp_path / "a.txt"
+    told = set()
+    for content in ("one", "two", "one"):
+        path.write_text(content)
+        told.add(sources.read_text(FileText(path=str(path))).description)
+    assert len(told) == 2

@@ -200,8 +200,9 @@ def _ring_bytes(each: StepCollective, ranks: int, ranks_per_node: int) -> float:
 
 
 def _other_data(train: TrainWorkload, ranks: Sequence[RankBlocks]) -> TrialError | None:
-    """Has a rank read another text than the first? The standard library's differs between versions
-    of Python, and a prepared set's words between names of its source: ranks compare their keys."""
+    """Has a rank read another text than the first? Nodes' files may differ under one path, and the
+    standard library between versions of Python. (Of prepared sets ranks compare their keys, before
+    they train.)"""
     is_named = train.text is not None or train.data is not None
     if not is_named or isinstance(train.data, PreparedData):
         return None

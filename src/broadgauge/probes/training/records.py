@@ -53,7 +53,7 @@ def dataset_rows(source: DatasetText) -> Records:
     return ((f"{name}, row {number}", row) for number, row in enumerate(rows))
 
 
-def _join(records: Records, field: str, description: str) -> Text:
+def _join(records: Records, field: str, source: str) -> Text:
     parts: list[bytes] = []
     size_bytes = 0
     for place, record in records:
@@ -62,10 +62,7 @@ def _join(records: Records, field: str, description: str) -> Text:
         if size_bytes >= MAX_TEXT_BYTES:
             break
     content = b"".join(parts)[:MAX_TEXT_BYTES]
-    return Text(
-        content=content,
-        description=f"{description}, `{field}` of {len(parts)} records, {len(content)} bytes",
-    )
+    return Text(content=content, source=f"{source}, `{field}` of {len(parts)} records")
 
 
 def utf8(text: str, field: str, place: str) -> bytes:

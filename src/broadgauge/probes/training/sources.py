@@ -66,7 +66,7 @@ def _user_file(path: Path) -> Text:
             content = source.read(MAX_TEXT_BYTES)
     except OSError as error:
         raise RefusedError(f"the training text `{path}` can't be read: {error.strerror}") from error
-    return Text(content=content, description=f"{path}, {len(content)} bytes")
+    return Text(content=content, source=str(path))
 
 
 def _standard_library() -> Text:
@@ -81,11 +81,7 @@ def _standard_library() -> Text:
             break
     content = b"".join(parts)[:MAX_TEXT_BYTES]
     version = platform.python_version()
-    return Text(
-        content=content,
-        description=f"standard library of Python {version}: {len(parts)} files, "
-        f"{len(content)} bytes",
-    )
+    return Text(content=content, source=f"standard library of Python {version}: {len(parts)} files")
 
 
 def _library_files(root: Path) -> Iterator[Path]:
