@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.predict.making_systems import (
+    ADAM_S,
     COPY_BYTES_PER_S,
     FLOPS_PER_S,
     HOST_BYTES_PER_S,
@@ -66,6 +67,20 @@ def test_a_product_of_any_size_has_the_rate_that_all_have() -> None:
     flops = 2 * columns.tokens * hidden**2
     assert np.allclose(passes.forward_s, flops / FLOPS_PER_S, rtol=1e-9)
     assert np.allclose(passes.backward_s, 2 * flops / FLOPS_PER_S, rtol=1e-9)
+
+
+def test_a_mixtures_step_has_the_products_of_the_experts_that_a_token_passes() -> None:
+    """And is a little longer than that of one MLP as wide as they are together: all experts'
+    weights are updated."""
+    made = system()
+    sizes = {"kind": "llama", "layers": 4, "hidden": 256, "heads": 4, "seq_len": 64}
+    mixture = {"experts": 8, "experts_per_token": 2, "ffn_hidden": 512}
+    models = [sizes | {"ffn_hidden": 1024}, sizes | mixture, sizes | {"ffn_hidden": 512}]
+    wide, chosen, narrow = (one(made, asked(nodes=1, model=model)).step_s for model in models)
+    expert = 3 * 256 * 512 * 4
+    products_s, update_s = 6 * expert * 2 * 64 / FLOPS_PER_S, expert * ADAM_S
+    assert wide - narrow == pytest.approx(products_s + update_s, rel=0.01)
+    assert chosen - wide == pytest.approx(6 * update_s, rel=0.01)
 
 
 def test_a_step_of_one_rank_is_no_less_than_its_products_and_launches() -> None:

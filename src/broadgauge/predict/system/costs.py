@@ -123,17 +123,20 @@ def _layer(columns: Columns, compute: Compute) -> tuple[PassTimes, Times]:
     """Both passes of one layer, and the part of them that memory bounds."""
     shapes, split, tokens = columns.shapes, columns.tensor_parallel, columns.tokens
     up = shapes.ffn_hidden * (shapes.mlp_matrices - 1)
+    routed = np.maximum(1.0, tokens * shapes.active_experts / shapes.experts)
+    times = tokens * shapes.active_experts / routed  # as many products as experts, or as rows
+    one = np.ones(len(columns))
     matrices = (
-        (shapes.hidden, shapes.qkv_width / split),
-        (shapes.attention_width / split, shapes.hidden),
-        (shapes.hidden, up / split),
-        (shapes.ffn_hidden / split, shapes.hidden),
+        (one, tokens, shapes.hidden, shapes.qkv_width / split),
+        (one, tokens, shapes.attention_width / split, shapes.hidden),
+        (times, routed, shapes.hidden, up / split),
+        (times, routed, shapes.ffn_hidden / split, shapes.hidden),
     )
-    products = [gemm(columns, compute, tokens, *matrix) for matrix in matrices]
+    products = [gemm(columns, compute, *sizes).times(count) for count, *sizes in matrices]
     core = attention(columns, compute)
     rate = _copy_rate(compute)
     element = columns.element_bytes * tokens * shapes.hidden
-    cast = 6.0 * shapes.layer_active_params / split * _is_autocast(columns)
+    cast = 6.0 * shapes.layer_params / split * _is_autocast(columns)  # experts are cast together
     sharded = GATHER_COPIES * 2 * columns.element_bytes * shapes.layer_params / split
     sharded = np.where(columns.is_sharded, sharded, 0.0)
     summed = ACCUMULATE_BYTES * shapes.layer_params / split * (columns.micro_batches > 1)

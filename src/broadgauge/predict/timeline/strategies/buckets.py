@@ -87,12 +87,15 @@ def first_bucket(columns: Columns) -> Times:
 def buckets(columns: Columns) -> tuple[Times, Times]:
     """How many buckets do the layers' gradients fill, and how large is one?
 
-    A parameter is never cut, so a bucket is no smaller than the layer's largest matrix. What is in
-    the first one is not in these.
+    A parameter is never cut, so a bucket is no smaller than the layer's largest: of experts one
+    matrix of all that a rank holds. What is in the first one is not in these. Source:
+    probes/training/mlp.py, `ExpertLinear`; Megatron-core's GroupedMLP has them together, too.
     """
     each, _ = local_gradients(columns)
     shapes = columns.shapes
-    matrix = each * shapes.hidden * shapes.ffn_hidden / shapes.layer_params
+    experts = np.maximum(1.0, shapes.experts / columns.expert_parallel)
+    largest = shapes.hidden * shapes.ffn_hidden * experts
+    matrix = each * np.minimum(1.0, largest / shapes.held_layer(columns.expert_parallel))
     said = np.array([case.bucket_bytes for case in columns.cases], dtype=np.float64)
     cap = np.maximum(np.where(np.isnan(said), BUCKET_BYTES, said), matrix)
     total = each * shapes.layers
