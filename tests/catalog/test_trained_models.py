@@ -104,7 +104,8 @@ def test_mixtures_have_their_experts() -> None:
     assert trained_model("qwen3-30b-a3b")["ffn_hidden"] == 768
     model = ADAPTER.validate_python(told | {"layers": 3, "shape_of_layers": 36})
     assert (
-        model.named_in_words == "gpt-oss-120b, 3 of its 36 layers, 10.8B parameters, 1.54B active"
+        model.named_in_words == "gpt-oss-120b, 3 of its 36 layers, 10.8B parameters, 1.54B active, "
+        "embedding included"
     )
 
 

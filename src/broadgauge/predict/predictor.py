@@ -80,13 +80,22 @@ def predict_table(
 def flops_per_token(columns: Columns) -> Times:
     """Of the model, forward and backward, without recomputation: 6N + 12LHS.
 
+    N are the parameters that a token passes, without those that multiply nothing: an embedding of
+    tokens that is not the head's, too, and learned positions. Source: torchtitan 0.2.2,
+    `get_nparams_and_flops`; messages/model_shape.py, `multiplying_parameters`, of which
+    the measured MFU is.
+
     4N where the weights are frozen (LoRA): their gradients, 2N, are not computed, and adapters are
     too small to count. Source: Chowdhery et al. 2022 (PaLM, arXiv 2204.02311), appendix B.
     """
     shapes = columns.shapes
     active = np.array([case.model.active_params for case in columns.cases], dtype=np.float64)
+    table = shapes.embedding_params - shapes.vocabulary * shapes.hidden
+    loose = shapes.outside_params - shapes.embedding_params
+    multiplying = active - table - loose
     per_parameter = np.where(columns.is_lora, 4.0, 6.0)
-    return per_parameter * active + 12 * shapes.layers * shapes.attention_width * columns.seq_len
+    attention = 12 * shapes.layers * shapes.attention_width * columns.seq_len
+    return per_parameter * multiplying + attention
 
 
 def _bound_index(compute: ComputeCosts, evaluation: Evaluation) -> npt.NDArray[np.intp]:

@@ -3,6 +3,7 @@
 What the trainer does is engine/kinds/training.py's, which tests/probes holds against real ranks.
 """
 
+import statistics
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from tests.costly import costly
 
 from broadgauge.catalog.traffic import groups_of
+from broadgauge.catalog.trained_models import trained_model
 from broadgauge.engine.kinds.training import split, step_collectives
+from broadgauge.messages.model_shape import TRAINED_FLOPS, GptShape
 from broadgauge.messages.rank import RankGroup, StepCollective
 from broadgauge.messages.strategies import STRATEGIES
 from broadgauge.predict.asking.workload_case import (
@@ -31,8 +34,9 @@ from broadgauge.predict.prediction import MemoryUse
 from broadgauge.predict.predictor import predict
 from broadgauge.predict.system.trainer_bytes import step_bytes
 from broadgauge.predict.timeline.evaluation import evaluate
+from broadgauge.predict.timeline.strategies.buckets import buckets
 from broadgauge.specs.networks.network import Network
-from broadgauge.specs.workloads.model_messages import fsdp_units
+from broadgauge.specs.workloads.model_messages import ddp_buckets, fsdp_units, gradient_elements
 from broadgauge.specs.workloads.workload import DATA_TYPE_BYTES, TrainWorkload
 
 LINK = fabric_of(Network(name="link", rate_gbps=1))
@@ -233,3 +237,29 @@ def test_what_is_in_no_layer_is_the_units_rest(data: dict[str, Any]) -> None:
     block, *_, rest = fsdp_units(workload.model)
     assert (shapes.layer_params[0], shapes.outside_params[0]) == (block, rest)
     assert model_shape(workload.model).params == workload.model.parameters
+
+
+@settings(deadline=None)
+@given(models())
+def test_flops_of_a_token_are_the_trainers(data: dict[str, Any]) -> None:
+    """Which MFU is measured and predicted by. Predictions leave out the last norm."""
+    workload = TrainWorkload.model_validate({"kind": "train", "model": data})
+    shape = workload.model.shape
+    norm = 2 * shape.hidden if isinstance(shape, GptShape) else shape.hidden
+    (found,) = predict([asked_of(workload, 1, 1)])
+    assert found.flops_per_token == pytest.approx(shape.flops_per_token - TRAINED_FLOPS * norm)
+
+
+@pytest.mark.parametrize("cap_bytes", [None, 10**6, 10**9])
+@pytest.mark.parametrize("name", ["gpt2", "llama-3.1-8b", "gpt-oss-20b"])
+def test_buckets_of_layers_are_about_as_large_as_ddps(name: str, cap_bytes: int | None) -> None:
+    """They are taken for equally large ones. A parameter is never cut, and a mixture's largest is
+    one matrix of all its experts."""
+    model = trained_model(name) | {"layers": 4, "vocabulary": 256}
+    workload = TrainWorkload.model_validate(
+        {"kind": "train", "model": model, "bucket_cap_bytes": cap_bytes}
+    )
+    real = [4 * size for size in ddp_buckets(gradient_elements(workload.model), cap_bytes)]
+    _, bucket_bytes = buckets(columns_of([asked_of(workload, 2, 1)]))
+    middle = statistics.median(size for size in real if size > max(real) / 8)
+    assert middle / 2 <= bucket_bytes[0] <= 2 * middle

@@ -57,10 +57,13 @@ class ModelBase(Spec):
 
     @property
     def parameters_in_words(self) -> str:
-        """`8.03B parameters`; of a mixture of experts `46.7B parameters, 12.9B active`."""
+        """`8.03B parameters`; of a mixture of experts `46.7B parameters, 12.9B active,
+        embedding included`. (Some model cards leave the embedding out of what is active.)"""
         words = f"{show_parameters(self.parameters)} parameters"
         active = self.shape.active_parameters
-        return words if active == self.parameters else f"{words}, {show_parameters(active)} active"
+        if active == self.parameters:
+            return words
+        return f"{words}, {show_parameters(active)} active, embedding included"
 
     @model_validator(mode="after")
     def _is_looked_up(self, info: ValidationInfo) -> Self:
