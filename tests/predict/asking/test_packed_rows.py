@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from broadgauge.messages.synthetic_lengths import SyntheticLengths, lengths_by_quantile
+from broadgauge.predict.asking import packed_rows
 from broadgauge.predict.asking.packed_rows import padded_tokens
 from broadgauge.predict.asking.workload_case import training_case
 from broadgauge.predict.case import Fabric
@@ -54,6 +55,12 @@ def test_a_prepared_set_is_taken_for_the_made_up_ones_that_take_most() -> None:
         for power in range(1, 14)
     ]
     assert found == max(made_up) > 1.3 * BUDGET
+
+
+def test_a_step_is_packed_once_for_all_cases_that_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_about({"prepared": "nowhere"})
+    monkeypatch.setattr(packed_rows, "pack_step", None)
+    assert asked_about({"prepared": "elsewhere"}) > BUDGET
 
 
 def test_samples_that_no_budget_takes_are_no_reason_to_fail() -> None:

@@ -7,6 +7,7 @@ is hundreds of times a budget: no pod that is asked to hold it finds a node.)
 """
 
 from collections.abc import Iterator
+from functools import cache
 
 from broadgauge.engine.kinds.training import longest_sample
 from broadgauge.messages.synthetic_lengths import (
@@ -24,14 +25,13 @@ MOST_SAMPLES = 20_000
 def padded_tokens(train: TrainWorkload, packing: Packing, world_size: int) -> int:
     """About as many has the largest micro-batch of any rank, padding counted."""
     samples = min(packing.effective_batch_size, MOST_SAMPLES)
+    budget = packing.max_batch_len
     if isinstance(train.data, SyntheticData):
         mean, longest = train.data.mean_length, train.data.longest(train.model.seq_len)
-        return _largest(
-            _usual(min(samples, train.data.samples), mean, longest), packing, world_size
-        )
+        return _largest(_usual(min(samples, train.data.samples), mean, longest), budget, world_size)
     longest = longest_sample(train.model.seq_len, packing)
     sets = (_usual(samples, mean, longest) for mean in _means(longest))
-    return max(_largest(asked, packing, world_size) for asked in sets)
+    return max(_largest(asked, budget, world_size) for asked in sets)
 
 
 def _means(longest: int) -> Iterator[int]:
@@ -47,14 +47,16 @@ def _usual(samples: int, mean: int, longest: int) -> SyntheticLengths:
     return SyntheticLengths(num_samples=samples, num_tokens=samples * mean, longest=longest)
 
 
-def _largest(asked: SyntheticLengths, packing: Packing, world_size: int) -> int:
-    """Of a step that has each length as often as the set; the budget where no sample fits it."""
+@cache
+def _largest(asked: SyntheticLengths, budget: int, world_size: int) -> int:
+    """Of a step that has each length as often as the set; the budget where no sample fits it. Cases
+    of one experiment ask the same again and again, and it takes up to a second."""
     lengths = lengths_by_quantile(asked)
-    packed = pack_step(lengths, world_size, packing.max_batch_len)
+    packed = pack_step(lengths, world_size, budget)
     sizes = (
         len(taken) * max(lengths[place] for place in taken)
         for micro_batch in packed.micro_batches
         for taken in micro_batch
         if taken
     )
-    return max(sizes, default=packing.max_batch_len)
+    return max(sizes, default=budget)
