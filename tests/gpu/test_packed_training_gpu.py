@@ -1,21 +1,11 @@
 """Holds on two GPUs: samples taken by tokens, also as InstructLab does, train as on one GPU."""
 
-from typing import Any
-
-import numpy as np
 import pytest
-from tests.e2e.driving import only_run, records_of, run_command
 
-pytestmark = [pytest.mark.gpu, pytest.mark.measuring, pytest.mark.timeout(600)]
+from .training_ways import Trained, train
 
-EXPERIMENT = """\
-name: packed
-platform: local
-cluster: {shapes: [1x1, 1x2], device: cuda}
-workloads:
-WORKLOADS
-launches: 1
-"""
+pytestmark = [pytest.mark.gpu, pytest.mark.measuring, pytest.mark.timeout(900)]
+
 WORKLOAD = """\
   - kind: train
     name: NAME
@@ -33,23 +23,12 @@ WAYS = {
     "    reduce_each_micro_batch: true\n",
     "compiled": "    strategy: fsdp\n    compile: true\n",
 }
-Trained = dict[tuple[str, str], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """By workload and shape: the record, its loss of each step among it."""
-    folder = tmp_path_factory.mktemp("packed")
-    workloads = "".join(WORKLOAD.replace("NAME", name) + keys for name, keys in WAYS.items())
-    (folder / "e.yaml").write_text(EXPERIMENT.replace("WORKLOADS\n", workloads))
-    ran = run_command("run", "e.yaml", folder=folder, timeout_s=500)
-    assert ran.returncode == 0, ran.stderr
-    run = only_run(folder)
-    return {
-        (record["workload"], record["shape"]): record
-        | {"losses": np.load(run / record["series"]["loss"])}
-        for record in records_of(run)
-    }
+    workloads = (WORKLOAD.replace("NAME", name) + keys for name, keys in WAYS.items())
+    return train(tmp_path_factory.mktemp("packed"), workloads)
 
 
 @pytest.mark.parametrize("name", WAYS)

@@ -26,7 +26,7 @@ WAYS = [*with_alone(TOGETHER), Way("fsdp", micro=4)]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    return train(tmp_path_factory.mktemp("training"), WAYS)
+    return train(tmp_path_factory.mktemp("training"), (way.workload for way in WAYS))
 
 
 @pytest.mark.parametrize("way", TOGETHER, ids=lambda way: way.name)

@@ -1,6 +1,6 @@
 """Trainings of two GPUs beside the same on one, for the tests of this folder."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -104,10 +104,9 @@ def with_alone(together: Sequence[Way]) -> list[Way]:
     return list(dict.fromkeys([*together, *(way.alone for way in together)]))
 
 
-def train(folder: Path, ways: Sequence[Way]) -> Trained:
+def train(folder: Path, workloads: Iterable[str]) -> Trained:
     """By workload and shape: the record, its loss of each step among it."""
-    workloads = "".join(way.workload for way in ways)
-    (folder / "e.yaml").write_text(EXPERIMENT.replace("WORKLOADS\n", workloads))
+    (folder / "e.yaml").write_text(EXPERIMENT.replace("WORKLOADS\n", "".join(workloads)))
     ran = run_command("run", "e.yaml", folder=folder, timeout_s=800)
     assert ran.returncode == 0, ran.stderr
     run = only_run(folder)
