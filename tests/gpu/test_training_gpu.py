@@ -21,7 +21,8 @@ TOGETHER = [
     *(Way(s, model="llama", is_compiled=True) for s in ("ddp", "fsdp")),
 ]
 """HSDP on one node of two GPUs has one replica; several need four GPUs."""
-WAYS = [*with_alone(TOGETHER), Way("fsdp", micro=4)]
+AGAIN = Way("ddp", is_again=True)
+WAYS = [*with_alone(TOGETHER), Way("fsdp", micro=4), AGAIN]
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +60,11 @@ def test_fsdp_keeps_half_of_the_state(trained: Trained, micro: int) -> None:
         for strategy in ("ddp", "fsdp")
     )
     assert ddp - fsdp > 0.2 * state_bytes
+
+
+def test_a_trial_holds_nothing_of_those_before(trained: Trained) -> None:
+    """NCCL's group kept DDP's gradients, 0.4 GB here, until the trainer waited for them."""
+    first, later = (
+        trained[way.name, "1x2"]["metrics"]["peak_memory_bytes"] for way in (Way("ddp"), AGAIN)
+    )
+    assert later == pytest.approx(first, rel=0.01)

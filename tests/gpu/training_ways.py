@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from tests.e2e.driving import only_run, records_of, run_command
 
 EXPERIMENT = """\
@@ -26,7 +25,7 @@ WORKLOAD = """\
     compile: COMPILE
     model: MODEL
     batch_per_rank: 4
-    steps: 24
+    steps: STEPS
     warm_up_steps: 4
     block_steps: 6
     learning_rate: 0.0003
@@ -47,10 +46,19 @@ KEEPS = {
     "flash": "    attention: flash\n",
     "eager": "    attention: eager\n",
 }
-TOLERANCE = {"float32": 1e-4, "bfloat16": 2e-3, "offload": 5e-4, "arithmetic": 0.05}
+TOLERANCE = {
+    "float32": 1e-4,
+    "bfloat16": 2e-3,
+    "offload": 5e-4,
+    "arithmetic": 0.05,
+    "mixture": 5e-3,
+}
 """By what is rounded otherwise; seen: below 1e-6; 1e-4 with rounded gradients; 1.5e-4 where AdamW
 runs on the host, and 0.037 with arithmetic in bfloat16, both in the first step that is measured,
-where losses fall fast, and a tenth of it from the sixth on."""
+where losses fall fast, and a tenth of it from the sixth on. A mixture is no smooth function of its
+weights: a token whose second and third scores are as good as equal passes another expert, and one
+that does so early has followers; 2.9e-3 where weights differed by a ten-millionth
+(docs/measurements.md)."""
 Trained = dict[tuple[str, str], dict[str, Any]]
 
 
@@ -67,11 +75,13 @@ class Way:
     """Of TRAINS; empty: all weights, in float32."""
     keeps: str = ""
     """Of KEEPS; empty: everything, on the GPU."""
+    is_again: bool = False
+    """Later in the same launch, a step longer: equal cases would be run once."""
 
     @property
     def name(self) -> str:
         words = [self.model, self.strategy, self.gradients, str(self.micro)]
-        words += ["compiled"] if self.is_compiled else []
+        words += ["compiled"] * self.is_compiled + ["again"] * self.is_again
         return "-".join([*words, *filter(None, (self.trains, self.keeps))])
 
     @property
@@ -79,6 +89,8 @@ class Way:
         """What of it rounds otherwise than one GPU's: a key of TOLERANCE."""
         if self.trains == "bfloat16":
             return "arithmetic"
+        if self.model == "moe":
+            return "mixture"
         return self.keeps if self.keeps == "offload" else self.gradients
 
     @property
@@ -93,6 +105,7 @@ class Way:
             .replace("STRATEGY", self.strategy)
             .replace("GRADIENTS", self.gradients)
             .replace("MICRO", str(self.micro))
+            .replace("STEPS", str(24 + self.is_again))
             .replace("COMPILE", str(self.is_compiled).lower())
             .replace("MODEL", MODELS[self.model])
             .replace("KEYS", TRAINS[self.trains] + KEEPS[self.keeps])
@@ -121,7 +134,8 @@ def check_trains_as_one(trained: Trained, way: Way) -> None:
     alone = trained[way.alone.name, "1x1"]["losses"]
     together = trained[way.name, "1x2"]["losses"]
     assert len(alone) == len(together) == 24
-    assert together == pytest.approx(alone, abs=TOLERANCE[way.rounds])
+    apart = np.abs(together - alone)
+    assert apart.max() <= TOLERANCE[way.rounds], f"at step {apart.argmax()}: {apart}"
     assert alone[-5:].mean() < alone[0] - (0.05 if way.trains == "lora" else 0.5)
 
 
