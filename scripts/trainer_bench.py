@@ -25,7 +25,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,89 +35,31 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 import torch
 import torch.distributed as dist
 from plain_loops import Compiled, Ours, Setting, Steps, Titan, plain_loop
+from pydantic import TypeAdapter
 
-from broadgauge.messages.model_shape import GptShape, LlamaShape, ModelShape
+from broadgauge.catalog.trained_models import trained_model
 from broadgauge.messages.tasks import StandardLibraryText, TrainTask
 from broadgauge.probes.calibration.steps import ALONE
 from broadgauge.probes.devices import CpuDevice, CudaDevice, Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.training.sources import read_text
 from broadgauge.probes.training.trainer import Trainer
+from broadgauge.specs.workloads.trained_model import TrainedModel
 
 TRAINER = "trainer"
 BFLOAT16_FLOPS = 989e12
 """A second, dense, of an H100 SXM and an H200. Source: NVIDIA H100 and H200 data sheets."""
 WARM_UP_STEPS = 3
-FULL: dict[str, tuple[ModelShape, int]] = {
-    "gpt": (GptShape(layers=36, hidden=1280, heads=20, vocabulary=50_257, seq_len=1024), 16),
-    "llama": (
-        LlamaShape(
-            layers=8,
-            hidden=4096,
-            heads=32,
-            kv_heads=8,
-            head_dim=128,
-            ffn_hidden=14_336,
-            vocabulary=128_256,
-            seq_len=2048,
-            is_head_tied=False,
-        ),
-        2,
-    ),
-    "moe": (
-        LlamaShape(
-            layers=3,
-            hidden=2880,
-            heads=64,
-            kv_heads=8,
-            head_dim=64,
-            ffn_hidden=2880,
-            vocabulary=201_088,
-            seq_len=2048,
-            is_head_tied=False,
-            bias="all",
-            experts=32,
-            experts_per_token=4,
-        ),
-        2,
-    ),
+FULL: dict[str, tuple[dict[str, Any], int]] = {
+    "gpt": (trained_model("gpt2-large"), 16),
+    "llama": (trained_model("llama-3.1-8b") | {"layers": 8, "seq_len": 2048}, 2),
+    "moe": (trained_model("gpt-oss-20b") | {"layers": 3, "seq_len": 2048}, 2),
 }
-"""GPT-2 large, 8 of Llama-3.1-8B's 32 layers, and 3 of gpt-oss-20b's 24: the shape, and sequences a
-rank and step."""
-TOY: dict[str, tuple[ModelShape, int]] = {
-    "gpt": (GptShape(layers=2, hidden=128, heads=4, vocabulary=512, seq_len=64), 4),
-    "llama": (
-        LlamaShape(
-            layers=2,
-            hidden=128,
-            heads=4,
-            kv_heads=2,
-            head_dim=32,
-            ffn_hidden=384,
-            vocabulary=512,
-            seq_len=64,
-            is_head_tied=False,
-        ),
-        4,
-    ),
-    "moe": (
-        LlamaShape(
-            layers=2,
-            hidden=128,
-            heads=4,
-            kv_heads=2,
-            head_dim=32,
-            ffn_hidden=128,
-            vocabulary=512,
-            seq_len=64,
-            is_head_tied=False,
-            bias="all",
-            experts=8,
-            experts_per_token=2,
-        ),
-        4,
-    ),
-}
+"""`model:` as in an experiment, and sequences a rank and step."""
+_TOY = {"layers": 2, "hidden": 128, "heads": 4, "vocabulary": 512, "seq_len": 64}
+_TOY_LLAMA = _TOY | {"kind": "llama", "kv_heads": 2, "ffn_hidden": 384}
+_TOY_EXPERTS = {"ffn_hidden": 128, "bias": "all", "experts": 8, "experts_per_token": 2}
+TOY = {"gpt": (_TOY, 4), "llama": (_TOY_LLAMA, 4), "moe": (_TOY_LLAMA | _TOY_EXPERTS, 4)}
 
 
 @dataclass
@@ -180,12 +122,12 @@ def _asked() -> argparse.Namespace:
 
 
 def _task(asked: argparse.Namespace, is_gpu: bool) -> TrainTask:  # noqa: FBT001
-    shape, batch = (FULL if is_gpu and not asked.toy else TOY)[asked.model]
+    model, batch = (FULL if is_gpu and not asked.toy else TOY)[asked.model]
     if asked.layers:
-        shape = replace(shape, layers=asked.layers)
+        model = model | {"layers": asked.layers}
     return TrainTask(
         strategy=asked.strategy,
-        model=shape,
+        model=TypeAdapter(TrainedModel).validate_python(model).shape,
         batch_per_rank=asked.batch or batch,
         accumulation=1,
         dtype=asked.dtype or ("bfloat16" if is_gpu else "float32"),
