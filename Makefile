@@ -100,6 +100,12 @@ lock: install  ## Resolve the dependencies anew; needs the package index
 clean:  ## Remove .venv and the checkers' caches; runs/ stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-clean-caches:  ## Remove ~/.cache/broadgauge: what tests keep there, and your prepared sets
+# BROADGAUGE_CACHE may name a folder of many things: a set is known by its set.json.
+clean-caches:  ## Remove what is ours in ~/.cache and BROADGAUGE_CACHE: what tests keep, your prepared sets
 	@rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/broadgauge"
-	@if [ -n "$$BROADGAUGE_CACHE" ]; then rm -rf "$$BROADGAUGE_CACHE/control-plane"; fi
+	@if [ -n "$$BROADGAUGE_CACHE" ]; then \
+		for set in "$$BROADGAUGE_CACHE"/data/*/set.json; do rm -rf "$${set%/*}"; done; \
+		rm -rf "$$BROADGAUGE_CACHE"/data/.*.part-* "$$BROADGAUGE_CACHE/control-plane" \
+			"$$BROADGAUGE_CACHE"/images/bookworm-*.tar; \
+		rmdir "$$BROADGAUGE_CACHE/data" "$$BROADGAUGE_CACHE/images" 2>/dev/null || true; \
+	fi
