@@ -11,7 +11,8 @@ from broadgauge.probes.training.attention import attend, refuse_missing_flash  #
 from broadgauge.probes.trial import RefusedError  # noqa: E402
 
 from .test_recomputing import Counting  # noqa: E402
-from .training_tasks import LLAMA, TINY, losses, trainer_of  # noqa: E402
+from .training_launch import LLAMA, TINY  # noqa: E402
+from .training_tasks import losses, trainer_of  # noqa: E402
 
 pytestmark = pytest.mark.measuring
 

@@ -15,8 +15,8 @@ from broadgauge.specs.workloads.lora import Lora  # noqa: E402
 from broadgauge.specs.workloads.workload import Packing, SyntheticData  # noqa: E402
 
 from .harness import Ranks  # noqa: E402
-from .training_launch import TINY, Launch  # noqa: E402
-from .training_tasks import LLAMA, MIXTURE, trainer_of  # noqa: E402
+from .training_launch import LLAMA, MIXTURE, TINY, Launch  # noqa: E402
+from .training_tasks import trainer_of  # noqa: E402
 
 pytestmark = [
     pytest.mark.measuring,

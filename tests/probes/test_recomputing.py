@@ -13,7 +13,8 @@ from broadgauge.probes.training.building import build_model  # noqa: E402
 from broadgauge.probes.training.weights import draw_weights  # noqa: E402
 from broadgauge.specs.workloads.lora import Lora  # noqa: E402
 
-from .training_tasks import LLAMA, TINY, losses, train_task  # noqa: E402
+from .training_launch import LLAMA, TINY  # noqa: E402
+from .training_tasks import losses, train_task  # noqa: E402
 
 pytestmark = pytest.mark.measuring
 ADAPTED = {"model": LLAMA, "lora": Lora(rank=2)}

@@ -14,19 +14,15 @@ from broadgauge.engine.kinds.training import step_collectives
 from broadgauge.messages.rank import RankGroup, StepsBlock, TrainSummary
 from broadgauge.messages.vocabulary import StepMode
 from broadgauge.specs.workloads.lora import Lora
-from broadgauge.specs.workloads.workload import GptModel, LlamaModel
+from broadgauge.specs.workloads.workload import GptModel
 
 from .harness import Ranks
-from .training_launch import PLANTED, TINY, WORKLOAD, Launch
+from .training_launch import LLAMA, MIXTURE, PLANTED, TINY, WORKLOAD, Launch
 
 pytestmark = [pytest.mark.measuring, pytest.mark.slow]
 STEPS = {"steps": 48, "warm_up_steps": 2, "block_steps": 24}
 """50 with the warm-up."""
 FEWER_STEPS = {"steps": 20, "warm_up_steps": 2, "block_steps": 10}
-LLAMA = LlamaModel(
-    kind="llama", layers=2, hidden=32, heads=4, kv_heads=2, ffn_hidden=64, seq_len=16
-)
-MIXTURE = LLAMA.model_copy(update={"experts": 8, "experts_per_token": 2, "bias": "all"})
 HSDP = {"strategy": "hsdp", "shard_ranks": 2}
 WAYS = [
     {"strategy": "ddp"},

@@ -7,12 +7,16 @@ from tests.merging.outcomes import make_case
 from broadgauge.merging.merge import MergedTrial, merge
 from broadgauge.merging.rank_blocks import RankBlocks, read_blocks
 from broadgauge.specs.records.record import Status
-from broadgauge.specs.workloads.workload import GptModel, TrainWorkload
+from broadgauge.specs.workloads.workload import GptModel, LlamaModel, TrainWorkload
 
 from .harness import Ranks
 
 PLANTED = str(Path(__file__).parent / "planted.py")
 TINY = GptModel(layers=2, hidden=32, heads=2, seq_len=16)
+LLAMA = LlamaModel(
+    kind="llama", layers=2, hidden=32, heads=4, kv_heads=2, ffn_hidden=48, seq_len=16
+)
+MIXTURE = LLAMA.model_copy(update={"experts": 8, "experts_per_token": 2, "bias": "all"})
 WORKLOAD = TrainWorkload(
     kind="train",
     model=TINY,

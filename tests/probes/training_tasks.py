@@ -6,14 +6,9 @@ from broadgauge.probes.devices import CpuDevice
 from broadgauge.probes.training.sources import read_data
 from broadgauge.probes.training.trainer import Trainer
 from broadgauge.specs.workloads.tasks import train_task as task_of_training
-from broadgauge.specs.workloads.workload import LlamaModel, TrainWorkload
+from broadgauge.specs.workloads.workload import TrainWorkload
 
 from .training_launch import TINY
-
-LLAMA = LlamaModel(
-    kind="llama", layers=2, hidden=32, heads=4, kv_heads=2, ffn_hidden=48, seq_len=16
-)
-MIXTURE = LLAMA.model_copy(update={"experts": 8, "experts_per_token": 2, "bias": "all"})
 
 
 def train_task(**keys: object) -> TrainTask:
