@@ -65,7 +65,7 @@ class Diagnosis:
     """Is no line of the logs known?"""
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> ExitCode:
         """As the command's: 0, 8 after warnings, 9 after errors, 10 where nothing is known, or
         where nobody can tell what was expected."""
         unknown = is_unanswered(self.answers, self.wanted)
@@ -131,7 +131,7 @@ def known_of(
 
 def exit_code_of(
     findings: Iterable[Finding], *, is_unanswered: bool = False, is_silent: bool = False
-) -> int:
+) -> ExitCode:
     """An error is one whatever else is unknown; what was expected and is unknown must not pass as
     a warning does."""
     severities = {finding.severity for finding in findings}

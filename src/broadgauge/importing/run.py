@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from broadgauge import __version__
+from broadgauge.doctor.diagnosis import exit_code_of
 from broadgauge.importing.formats import read_measured
 from broadgauge.importing.judging import MachineGiven, findings_of_log, judged
 from broadgauge.importing.measured import FileMeasured, ImportedMeasurement, ShapeGiven
@@ -72,10 +73,7 @@ class FinishedImport:
         """As of a run where a measurement says itself that it failed; else as the doctor's."""
         if any(record.status is not Status.OK for record in self.records):
             return ExitCode.TRIALS_FAILED
-        found = {finding.severity for record in self.records for finding in record.findings}
-        if Severity.ERROR in found:
-            return ExitCode.DOCTOR_ERRORS
-        return ExitCode.DOCTOR_WARNINGS if Severity.WARNING in found else ExitCode.OK
+        return exit_code_of(finding for record in self.records for finding in record.findings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
