@@ -288,7 +288,7 @@ def test_this_machine_without_torch(capsys: pytest.CaptureFixture[str]) -> None:
         (["--log", "-", "--gpu", "h1000"], "h1000"),
         (["--log", "no-such.log"], "no-such.log"),
         (["no-such-run"], "no-such-run does not exist"),
-        (["no-such.log"], "no-such.log can't be read"),
+        *(([f"no{x}"], f"no{x} can't be read") for x in (".log", ".stdout", ".log.bz2")),
     ],
 )
 def test_what_cannot_be_asked(

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from broadgauge.cli.collector import no_collections
 from broadgauge.results.run_path import RUN_HELP, is_run_folder
 
-_SUFFIXES = (".log", ".txt", ".out", ".err", ".gz", ".json", ".zst", ".xz")
-
 if TYPE_CHECKING:
     from broadgauge.messages.hardware import HardwareFacts
 
@@ -114,10 +112,12 @@ def _run_and_logs(named: Sequence[str]) -> tuple[str | None, Sequence[str]]:
 def _is_log(name: str) -> bool:
     """A file, a pipe, a folder that holds no run, stdin, or what is called like a log and is not
     there."""
+    from broadgauge.doctor.log.files import STDIN, is_called_like_log
+
     path = Path(name)
     try:
-        if name in ("", "-") or not path.exists():
-            return name == "-" or path.suffix in _SUFFIXES
+        if name in ("", STDIN) or not path.exists():
+            return name == STDIN or is_called_like_log(path)
         return not path.is_dir() or not any(map(is_run_folder, (path, *path.iterdir())))
     except (OSError, ValueError):
         return False

@@ -38,9 +38,12 @@ _HEAD_BYTES = 6
 _LARGE_WORDS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _PIPES = ("/dev/fd/", "/dev/stdin", "/proc/")
 """What a shell names a pipe that it made: `--log <(zcat x)`."""
+_LOG_SUFFIXES = (".log", ".txt", ".out", ".err", ".stdout", ".stderr")
 _LOG_NAME = re.compile(
-    r"\.(log|txt|out|err|stdout|stderr)\b|^(stdout|stderr|log|nccl)", re.IGNORECASE
+    rf"({'|'.join(map(re.escape, _LOG_SUFFIXES))})\b|^(stdout|stderr|log|nccl)", re.IGNORECASE
 )
+_OTHER_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".json")
+"""What a log may also end with where a user names it: compressed, or of lines of JSON."""
 _NO_LOG = (".npy", ".json", ".jsonl", ".html", ".yaml", ".py", ".pt", ".bin", ".safetensors")
 _NUMBER = re.compile(r"\d+")
 
@@ -53,6 +56,11 @@ class Source:
     """As the user wrote it, or the file's path in the folder that was named."""
     open: Callable[[], Iterator[bytes]]
     """From its beginning; may raise one of READ_ERRORS on the way."""
+
+
+def is_called_like_log(path: Path) -> bool:
+    """Is this the name of a log, and not that of a run? Of what isn't there to be looked at."""
+    return path.suffix in (*_LOG_SUFFIXES, *_OTHER_SUFFIXES)
 
 
 def text_source(text: str | bytes, name: str = STDIN) -> Source:
