@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import torch
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 from broadgauge.messages.model_shape import LlamaShape
@@ -78,8 +77,7 @@ class Ours:
         module, cross_entropy = self.module, torch.compile(mean_cross_entropy)
 
         def loss(x_bth: Any, next_tokens_bt: Any) -> Any:
-            table_vh = module.tokens.weight if module.head is None else module.head.weight
-            return cross_entropy(functional.linear(module.norm(x_bth), table_vh), next_tokens_bt)
+            return cross_entropy(module.logits(x_bth), next_tokens_bt)
 
         module.loss = loss
 

@@ -22,6 +22,9 @@ class Predicting(nn.Module):  # type: ignore[misc]  # torch is Any to the type c
     head: Any
     """None: the embedding of tokens."""
 
-    def loss(self, x_bth: Any, next_tokens_bt: Any) -> Any:
+    def logits(self, x_bth: Any) -> Any:
         table_vh = self.tokens.weight if self.head is None else self.head.weight
-        return mean_cross_entropy(functional.linear(self.norm(x_bth), table_vh), next_tokens_bt)
+        return functional.linear(self.norm(x_bth), table_vh)
+
+    def loss(self, x_bth: Any, next_tokens_bt: Any) -> Any:
+        return mean_cross_entropy(self.logits(x_bth), next_tokens_bt)
