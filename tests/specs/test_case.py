@@ -4,7 +4,7 @@ import pytest
 
 from broadgauge.specs.case import Case
 from broadgauge.specs.networks.network import Network, payload_rate_gbps
-from broadgauge.specs.workloads.workload import GptModel, TrainWorkload
+from broadgauge.specs.workloads.workload import GptModel, LlamaModel, TrainWorkload
 
 
 def make_case(**changes: object) -> Case:
@@ -38,6 +38,15 @@ def test_labels_do_not_change_the_key_and_everything_else_does() -> None:
 def test_a_key_survives_being_stored() -> None:
     case = make_case()
     assert Case.model_validate_json(case.model_dump_json()).key == case.key
+
+
+def test_one_of_one_expert_is_the_same_case() -> None:
+    """Records of a time when it was the default say it."""
+    keys = {
+        make_case(workload=TrainWorkload(kind="train", model=LlamaModel(kind="llama", **given))).key
+        for given in ({}, {"experts": 1, "experts_per_token": 1}, {"experts_per_token": None})
+    }
+    assert len(keys) == 1
 
 
 @pytest.mark.parametrize(("mtu", "share"), [(1500, 0.9564), (9000, 0.9927)])

@@ -77,7 +77,7 @@ def _llama(entry: ModelEntry) -> dict[str, Any]:
         "norms_per_layer": entry.norms_per_layer,
         "norms_queries_and_keys": entry.norms_queries_and_keys,
         "experts": entry.experts,
-        "experts_per_token": entry.experts_per_token,
+        "experts_per_token": entry.experts_per_token if entry.experts > 1 else None,
     }
 
 

@@ -354,7 +354,12 @@ def test_as_many_values_as_are_read_are_read() -> None:
 @pytest.mark.parametrize(
     ("model", "told"),
     [
-        ("experts: 2", "e.yaml:14:26: a router whose token passes one expert is not trained"),
+        ("experts: 2", "e.yaml:14:26: a mixture of experts needs `experts_per_token`"),
+        (
+            "experts: 2, experts_per_token: 1",
+            "e.yaml:14:38: a router whose token passes one expert is not trained",
+        ),
+        ("experts_per_token: 2", "e.yaml:14:26: 2 experts a token, of 1"),
         ("experts: 2, experts_per_token: 3", "e.yaml:14:38: 3 experts a token, of 2"),
         (
             "experts: 2, experts_per_token: 2, ffn_hidden: 20",

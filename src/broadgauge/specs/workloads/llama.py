@@ -2,7 +2,7 @@
 
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from broadgauge.messages.model_shape import Activation, Bias, LlamaShape
 from broadgauge.specs.base import placed_error
@@ -47,8 +47,14 @@ class LlamaModel(ModelBase):
     experts: int = Field(default=1, ge=1, le=1024)
     """MLPs of a block. More than 1: a mixture of experts, as in Mixtral and gpt-oss; `hidden` and
     `ffn_hidden` are then multiples of 8."""
-    experts_per_token: int = Field(default=1, ge=1, le=1024)
-    """Experts that the router has a token pass; in a mixture two or more."""
+    experts_per_token: int | None = Field(default=None, ge=1, le=1024)
+    """Experts that the router has a token pass: of a mixture two or more; null: it is none."""
+
+    @field_validator("experts_per_token")
+    @classmethod
+    def _is_null_without_experts(cls, given: int | None, info: ValidationInfo) -> int | None:
+        """One of one, as older records have it: the same case as null."""
+        return None if given == 1 and info.data.get("experts") == 1 else given
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:
@@ -62,18 +68,31 @@ class LlamaModel(ModelBase):
         return self
 
     @model_validator(mode="after")
-    def _experts_are_there(self) -> Self:
-        if self.experts_per_token > self.experts:
-            message = f"{self.experts_per_token} experts a token, of {self.experts}"
+    def _experts_are_chosen(self) -> Self:
+        chosen = self.experts_per_token
+        if self.experts == 1:
+            if chosen is not None:
+                message = f"{chosen} experts a token, of 1"
+                raise placed_error(message, ("experts_per_token",), f"`experts: {max(8, chosen)}`")
+            return self
+        if chosen is None:
+            message = "a mixture of experts needs `experts_per_token`: how many a token passes"
+            raise placed_error(message, ("experts",), "`experts_per_token: 2`")
+        if chosen > self.experts:
+            message = f"{chosen} experts a token, of {self.experts}"
             raise placed_error(
                 message, ("experts_per_token",), f"`experts_per_token: {self.experts}`"
             )
-        if self.experts > 1 and self.experts_per_token == 1:
+        if chosen == 1:
             raise placed_error(
                 "a router whose token passes one expert is not trained: that one's weight is 1",
-                ("experts",),
+                ("experts_per_token",),
                 "`experts_per_token: 2`",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _experts_have_whole_rows(self) -> Self:
         for key, width in (("hidden", self.hidden), ("ffn_hidden", self.ffn_hidden)):
             if self.experts > 1 and width % EXPERT_MULTIPLE:
                 raise placed_error(
@@ -101,5 +120,5 @@ class LlamaModel(ModelBase):
             norms_per_layer=self.norms_per_layer,
             norms_queries_and_keys=self.norms_queries_and_keys,
             experts=self.experts,
-            experts_per_token=self.experts_per_token,
+            experts_per_token=1 if self.experts_per_token is None else self.experts_per_token,
         )
