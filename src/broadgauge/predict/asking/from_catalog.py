@@ -13,14 +13,6 @@ from broadgauge.predict.case import Fabric, ModelShape, Transport
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.units import parse_rate_gbps
 
-NEAREST: dict[CatalogTransport, Transport] = {
-    "slingshot": "efa",
-    "omnipath": "infiniband",
-    "tcpx": "efa",
-}
-"""Transports that are priced as another one of their kind: RDMA with a small message's latency of
-their own, which the fabric carries."""
-
 MANY = 1_000_000
 """Communicators of a node that no limit of one of them holds back."""
 MOST_RATIO = 1.05
@@ -52,8 +44,15 @@ def shape_of(entry: ModelEntry) -> ModelShape:
 
 
 def priced_as(transport: CatalogTransport) -> Transport:
-    """A known transport as predictions price it."""
-    return NEAREST.get(transport, transport)  # type: ignore[arg-type]
+    """A known transport as predictions price it: RDMA of another kind as the nearest one, with a
+    small message's latency of its own, which the fabric carries."""
+    match transport:
+        case "slingshot" | "tcpx":
+            return "efa"
+        case "omnipath":
+            return "infiniband"
+        case _:
+            return transport
 
 
 def fabric_of_class(network: NetworkClass) -> Fabric:
@@ -61,7 +60,7 @@ def fabric_of_class(network: NetworkClass) -> Fabric:
 
     What its entry says beyond its transport's prior goes with it.
     """
-    is_other = network.transport in NEAREST
+    is_other = priced_as(network.transport) != network.transport
     prior = next(each for each in known_transports() if each.name == network.transport)
     fabric = Fabric(
         name=network.name,
