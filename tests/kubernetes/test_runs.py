@@ -58,12 +58,17 @@ TRAIN = {
 }
 
 
-@pytest.mark.parametrize("kind", ["job", "pytorchjob"])
+@pytest.mark.parametrize(
+    ("kind", "networks"),
+    [("job", NETWORKS), ("pytorchjob", NETWORKS[1:2])],
+    ids=["job", "pytorchjob"],
+)
 def test_all_networks_are_measured_in_the_pods_of_one_job(
-    user: User, kind: str, emulated_bytes: float
+    user: User, kind: str, networks: list[dict[str, Any]], emulated_bytes: float
 ) -> None:
     """By collectives, a training and a command; bytes cross the network that is meant, and what
-    was planted as a secret reaches ranks alone."""
+    was planted as a secret reaches ranks alone. (PyTorchJobs of several networks: the granite
+    examples, in test_article_runs.)"""
     user.shell = planted.OF_SHELL
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hub"}}
     user.scratch.create(secret | {"stringData": {"token": planted.BY_SECRET}})
@@ -71,7 +76,7 @@ def test_all_networks_are_measured_in_the_pods_of_one_job(
     workloads = [TRAIN, COLLECTIVES, user.command(planted.script(), environment=own)]
     refs = {"HF_TOKEN": {"secret": "hub", "key": "token"}}
     settings = {"job": kind, "secrets": refs}
-    user.write(networks=NETWORKS, workloads=workloads, kubernetes=settings)
+    user.write(networks=networks, workloads=workloads, kubernetes=settings)
     user.give_rights()
     with user.running() as run:
         run.wait_for(lambda: user.num_running() == 2, "two pods")
@@ -79,11 +84,12 @@ def test_all_networks_are_measured_in_the_pods_of_one_job(
         with planted.followed_logs(user.scratch, user.containers()) as logs:
             output = run.ended()
     records = user.records()
-    assert [record["status"] for record in records] == ["ok"] * 9, output
-    assert {each["network"] for each in records} == {"pods", "vnic", "sriov"}
+    names = {network["name"] for network in networks}
+    assert [record["status"] for record in records] == ["ok"] * 3 * len(names), output
+    assert {each["network"] for each in records} == names
     assert {each["block"] for each in records} == {0}  # all of them are pairs
     assert {each["metrics"].get("known_count") for each in records} == {None, 1.0}
-    assert_bytes(records, emulated_bytes)
+    assert_bytes(records, names, emulated_bytes)
     assert_environment(user)
     texts = [
         *objects,
@@ -98,12 +104,12 @@ def test_all_networks_are_measured_in_the_pods_of_one_job(
     assert user.left() == ["hub"]
 
 
-def assert_bytes(records: list[dict[str, Any]], emulated: float) -> None:
+def assert_bytes(records: list[dict[str, Any]], networks: set[str], emulated: float) -> None:
     """A step's, on each network: as many as emulated nodes count, but for what counters of
     interfaces are known to miss, and hardly more."""
     trained = [each for each in records if "loss" in each["metrics"]]
     found = {each["network"]: each["metrics"]["wire_bytes"] for each in trained}
-    assert found.keys() == {"pods", "vnic", "sriov"}
+    assert found.keys() == networks
     low = emulated * (1 - UNDER_READ_RATIO[CounterKind.INTERFACE]) * (1 - EQUAL_WITHIN)
     assert all(low <= bytes_ <= 1.05 * emulated for bytes_ in found.values()), (found, emulated)
 
