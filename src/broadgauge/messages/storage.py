@@ -1,0 +1,60 @@
+"""What is a rank told to read and write, and what does it say of each time?"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+CacheState = Literal["cold", "warm", "unknown"]
+"""Where the bytes of a read came from: not out of this machine's memory, out of it, or nobody can
+prove either."""
+AskedCache = Literal["cold", "warm"]
+Access = Literal["write", "read"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawPhase:
+    """Each rank writes a file of its own from one end to the other, and reads it so."""
+
+    kind: Literal["raw"] = "raw"
+    size_bytes: int
+    """Of each rank's file."""
+    request_bytes: int
+    """Of one call."""
+    is_direct: bool
+    """Past the page cache (O_DIRECT), as training's files are never read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageTask:
+    kind: Literal["storage"] = "storage"
+    folder: str
+    """Of the storage; ranks work in a folder of their own below it."""
+    phase: RawPhase
+    cache: AskedCache
+    """What reads are to find in memory."""
+    repetitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileAccess:
+    """One repetition of a phase on one rank, between the marks `<label>:begin` and `:end`."""
+
+    type: Literal["block"] = "block"
+    kind: Literal["file_access"] = "file_access"
+    trial_id: str
+    label: str
+    access: Access
+    size_bytes: int
+    operations_count: int
+    """Calls to the kernel that moved bytes."""
+    seconds: float
+    parts_s: dict[str, float] = field(default_factory=dict)
+    """By name, in their order; they add up to `seconds`."""
+    device_bytes: int | None = None
+    """Read from block devices by this process meanwhile; None: not counted."""
+    cached_before_bytes: int | None = None
+    cache: CacheState | None = None
+    """Of a read; None: a write."""
+    evidence: str = ""
+    """Of `cache`."""
+    file_system: str | None = None
+    """`ext4`; None: not known."""

@@ -1,0 +1,97 @@
+"""How is a phase on a storage measured on this rank?
+
+Ranks begin each repetition together, and each says its own time: a rank that is late in one is not
+waited for in the next one's figures.
+"""
+
+import os
+from pathlib import Path
+
+from broadgauge.messages.storage import Access, FileAccess, StorageTask
+from broadgauge.messages.vocabulary import Phase
+from broadgauge.probes.storage.cache_proof import SeenRead, proof_of
+from broadgauge.probes.storage.file_systems import file_system_of
+from broadgauge.probes.storage.own_folder import own_folder
+from broadgauge.probes.storage.page_cache import cached_bytes, device_read_bytes, let_go
+from broadgauge.probes.storage.raw_files import (
+    Timed,
+    holds,
+    random_request,
+    read_file,
+    write_file,
+)
+from broadgauge.probes.trial import RefusedError, Trial
+
+
+def measure_storage(trial: Trial, task: StorageTask) -> None:
+    """Raises RefusedError where the storage can't be used, and OSError where it fails."""
+    identity = trial.identity
+    trial.begin_phase(Phase.WARM_UP)
+    needed_bytes = task.phase.size_bytes * identity.local_world_size
+    with own_folder(Path(task.folder), f"rank{identity.rank}", needed_bytes) as folder:
+        _Raw(trial, task, folder).measure()
+
+
+class _Raw:
+    def __init__(self, trial: Trial, task: StorageTask, folder: Path) -> None:
+        self.trial, self.task, self.phase = trial, task, task.phase
+        self.path = folder / "raw"
+        self.file_system = file_system_of(folder)
+        self.request = random_request(min(task.phase.request_bytes, task.phase.size_bytes))
+
+    def measure(self) -> None:
+        write_file(self.path, self.phase.size_bytes, self.request, is_direct=self.phase.is_direct)
+        if not holds(self.path, self.phase.size_bytes, self.request):
+            raise RefusedError(f"{self.path} does not hold what was written to it")
+        self.trial.begin_phase(Phase.MEASURE)
+        for number in range(self.task.repetitions):
+            self._write(f"write/{number}")
+        for number in range(self.task.repetitions):
+            self._read(f"read/{number}")
+
+    def _write(self, label: str) -> None:
+        self.path.unlink()  # to drop what was in it is no part of a write
+        with self.trial.between_marks(label):
+            timed = write_file(
+                self.path, self.phase.size_bytes, self.request, is_direct=self.phase.is_direct
+            )
+        self.trial.say(self._access(label, "write", timed))
+
+    def _read(self, label: str) -> None:
+        fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            if self.task.cache == "cold":
+                let_go(fd)
+            cached = cached_bytes(fd)
+        finally:
+            os.close(fd)
+        with self.trial.between_marks(label):
+            before = device_read_bytes()
+            timed = read_file(self.path, len(self.request), is_direct=self.phase.is_direct)
+            after = device_read_bytes()
+        from_device = None if before is None or after is None else after - before
+        seen = SeenRead(
+            size_bytes=self.phase.size_bytes,
+            device_bytes=from_device,
+            cached_before_bytes=None if cached is None else min(cached, self.phase.size_bytes),
+        )
+        self.trial.say(self._access(label, "read", timed, seen))
+
+    def _access(
+        self, label: str, access: Access, timed: Timed, seen: SeenRead | None = None
+    ) -> FileAccess:
+        proof = None if seen is None else proof_of(seen, self.file_system)
+        return FileAccess(
+            trial_id=self.trial.trial_id,
+            label=label,
+            access=access,
+            size_bytes=self.phase.size_bytes,
+            operations_count=timed.operations_count,
+            seconds=timed.seconds,
+            parts_s=timed.parts_s,
+            device_bytes=None if seen is None else seen.device_bytes,
+            cached_before_bytes=None if seen is None else seen.cached_before_bytes,
+            cache=None if proof is None else proof.state,
+            evidence="" if proof is None else proof.evidence,
+            file_system=None if self.file_system is None else self.file_system.kind,
+        )
