@@ -15,7 +15,7 @@ from broadgauge.predict.kinds import in_predict
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.running.kinds.registry import in_running
-from broadgauge.specs.workloads.workload import MODELS, PLANNED_KINDS, Workload
+from broadgauge.specs.workloads.workload import MODELS, Workload
 
 PACKAGE = Path(__file__).parents[1] / "src" / "broadgauge"
 REGISTRIES = {
@@ -44,7 +44,7 @@ def questions(tree: ast.AST) -> Iterator[int]:
     kinds = {model.__name__ for model in MODELS.values()} | {
         task.__name__ for task in get_args(Task)
     }
-    words = {*MODELS, *PLANNED_KINDS}
+    words = {*MODELS}
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, asked]):

@@ -28,6 +28,7 @@ from broadgauge.results.summary import summarise_stored
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import LaunchError, PlatformError, RunFolderError
 from broadgauge.specs.launching import LaunchRequest, TrialOutcome
+from broadgauge.specs.records.file_access_row import FileAccessRow
 from broadgauge.specs.records.op_rows import NcclTestsRow
 from broadgauge.specs.records.record import (
     Environment,
@@ -324,10 +325,20 @@ def test_a_record_has_all_that_was_measured() -> None:
         algbw_gbyte_per_s=1.0,
         busbw_gbyte_per_s=1.0,
     )
+    access = FileAccessRow(
+        access="read",
+        repetition=0,
+        size_bytes=8,
+        time_s=1.0,
+        slowest_rank=0,
+        parts_s={},
+        operations=1,
+    )
     measured = Measurement(
         metrics={"loss": 1.0, "mfu_ratio": None},
         missing={"mfu_ratio": "no peak"},
         collectives=(row,),
+        file_accesses=(access,),
         nodes=(node,),
         data="a text",
         metric_ranks={"loss": 1},

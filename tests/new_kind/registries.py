@@ -31,20 +31,20 @@ REGISTRIES: dict[str, Lines] = {
     "messages/tasks.py": {
         "from broadgauge.messages.vocabulary import (\n": "from broadgauge.messages.toy import "
         "ToyTask\nfrom broadgauge.messages.vocabulary import (\n",
-        "Task = CollectivesTask | TrainTask | CommandTask\n": "Task = "
-        "CollectivesTask | TrainTask | CommandTask | ToyTask\n",
+        "Task = CollectivesTask | TrainTask | StorageTask | CommandTask\n": "Task = "
+        "CollectivesTask | TrainTask | StorageTask | CommandTask | ToyTask\n",
     },
     "messages/rank.py": {
         "from broadgauge.messages.vocabulary import ": "from broadgauge.messages.toy import "
         "NapBlock\nfrom broadgauge.messages.vocabulary import ",
-        "Block = CollectiveBlock | StepsBlock | TrainSummary | CommandSamples\n": "Block = "
-        "CollectiveBlock | StepsBlock | TrainSummary | CommandSamples | NapBlock\n",
+        " | FileAccess | CommandSamples\n": " | FileAccess | CommandSamples | NapBlock\n",
     },
     "specs/workloads/tasks.py": {
         "from broadgauge.specs.case import Case\n": "from broadgauge.messages.toy import ToyTask\n"
         "from broadgauge.specs.case import Case\n"
         "from broadgauge.specs.workloads.toy import ToyWorkload\n",
-        END: f"        case ToyWorkload():\n            return ToyTask(naps=workload.naps)\n{END}",
+        END: "        case ToyWorkload() as toy:\n            return ToyTask(naps=toy.naps)\n"
+        f"{END}",
     },
     "probes/worker.py": {
         "from broadgauge.messages.tasks import ": "from broadgauge.messages.toy import ToyTask\n"
@@ -68,8 +68,8 @@ REGISTRIES: dict[str, Lines] = {
     ),
     "results/kinds/registry.py": _registry("results", module="ToyInResults", made="ToyInResults()"),
     "predict/kinds.py": {
-        "        case CollectivesWorkload():\n": "        case CollectivesWorkload() | "
-        "ToyWorkload():\n",
+        "        case CollectivesWorkload() | StorageWorkload():\n": "        case "
+        "CollectivesWorkload() | StorageWorkload() | ToyWorkload():\n",
         "    TrainWorkload,\n": "    ToyWorkload,\n    TrainWorkload,\n",
     },
     "advise/kinds/registry.py": _registry("advise", module="ToyInAdvise", made="ToyInAdvise()"),

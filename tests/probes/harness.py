@@ -188,7 +188,7 @@ class Ranks:
             rank.send(
                 TrialCommand(
                     trial_id=trial_id,
-                    task=task_of(case.workload),
+                    task=task_of(case),
                     layout=layout_of(case),
                     seed=seed,
                     process_group_timeouts_s=dict.fromkeys(Phase, limit_s / 2) | (timeouts_s or {}),

@@ -1,4 +1,5 @@
-"""Which cases does an experiment have? Workloads x shapes x networks x backends, resolved."""
+"""Which cases does an experiment have? Workloads x shapes x networks x storages x backends, all
+resolved."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,6 +12,7 @@ from broadgauge.specs.case import Backend, Case
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.networks.network import AnyNetwork, Network, NodePath
+from broadgauge.specs.storages.storage import Storage
 from broadgauge.specs.workloads.workload import Workload
 
 
@@ -57,8 +59,10 @@ def _all_cases(
     for shape in cluster.shapes:
         for _, workload in _workloads(experiment, cluster):
             for network in _networks(networks, workload, shape):
-                for backend in cluster.backends:
-                    yield _case(experiment, cluster, shape, workload, (network, backend))
+                for storage in _storages(experiment, workload):
+                    for backend in cluster.backends:
+                        way = (network, storage, backend)
+                        yield _case(experiment, cluster, shape, workload, way)
 
 
 def _workloads(experiment: Experiment, cluster: ResolvedCluster) -> Iterator[tuple[int, Workload]]:
@@ -93,14 +97,22 @@ def _networks(
     return paths if paths and shape.world_size > 1 else (None,)
 
 
+def _storages(experiment: Experiment, workload: Workload) -> tuple[Storage | None, ...]:
+    """None alone where the workload asks for none."""
+    names = workload.named_storages
+    if names == ():
+        return (None,)
+    return tuple(each for each in experiment.storages if names is None or each.name in names)
+
+
 def _case(
     experiment: Experiment,
     cluster: ResolvedCluster,
     shape: Shape,
     workload: Workload,
-    way: tuple[AnyNetwork | None, Backend],
+    way: tuple[AnyNetwork | None, Storage | None, Backend],
 ) -> Case:
-    network, backend = way
+    network, storage, backend = way
     of_network = {} if network is None else network.environment
     return Case(
         workload=workload,
@@ -110,6 +122,7 @@ def _case(
         device=cluster.device,
         backend=backend,
         environment={**experiment.environment, **of_network, **workload.environment},
+        storage=storage,
         platform=cluster.platform if len(experiment.platforms) > 1 else None,
     )
 

@@ -74,7 +74,7 @@ def _network_of_life(case: Case) -> tuple[object, ...]:
     but the NICs and their overlay are built with the nodes. Where a network is found is told to
     both when they start."""
     if case.backend == "nccl" or case.link is None or case.link.face is not None:
-        return (case.network_name,)
+        return (case.plain_network_name,)
     return (case.link.num_nics, case.link.overlay)
 
 

@@ -12,11 +12,17 @@ from broadgauge.merging.collectives import merge_collectives
 from broadgauge.merging.command import merge_command
 from broadgauge.merging.metrics import MeasurementBuilder
 from broadgauge.merging.rank_blocks import read_blocks
+from broadgauge.merging.storage import merge_storage
 from broadgauge.merging.training import merge_training
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.records.record import Measurement, TrialError
-from broadgauge.specs.workloads.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
+from broadgauge.specs.workloads.workload import (
+    CollectivesWorkload,
+    CommandWorkload,
+    StorageWorkload,
+    TrainWorkload,
+)
 
 SeriesValues = tuple[float | None, ...] | tuple[tuple[float, ...], ...]
 """One value a step (None: a loss that is not finite), or rows."""
@@ -28,7 +34,8 @@ class MergedTrial:
 
     Series: training `step_time_s`, `step_without_communication_s` and `loss`, one value a step;
     collectives `iteration_time_s`, rows of (index in `measurement.collectives`, seconds); commands
-    one by each metric's name. Empty ones are left out.
+    one by each metric's name; storages `write_time_s` and `read_time_s`, one value a repetition.
+    Empty ones are left out.
     """
 
     measurement: Measurement
@@ -58,6 +65,8 @@ def _find(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> Measur
             return merge_collectives(case, ranks, outcome.marks)
         case TrainWorkload() as train:
             return merge_training(case, train, ranks, outcome.marks, peak_flops)
+        case StorageWorkload():
+            return merge_storage(case, ranks, outcome.marks)
         case CommandWorkload() as command:
             return merge_command(case, command, ranks, outcome.marks)
         case _:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from broadgauge.merging.counters import MarkedInterval, nodes_use, total_of
 from broadgauge.specs.case import Case
+from broadgauge.specs.records.file_access_row import FileAccessRow
 from broadgauge.specs.records.op_rows import AnyOpRow
 from broadgauge.specs.records.record import Measurement, NodeUse, TrialError
 
@@ -25,6 +26,7 @@ class MeasurementBuilder:
     metrics: dict[str, float | None] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     collectives: tuple[AnyOpRow, ...] = ()
+    file_accesses: tuple[FileAccessRow, ...] = ()
     nodes: tuple[NodeUse, ...] = ()
     data: str | None = None
     series: Series = field(default_factory=dict)
@@ -43,6 +45,7 @@ class MeasurementBuilder:
             metrics=self.metrics,
             missing=self.missing,
             collectives=self.collectives,
+            file_accesses=self.file_accesses,
             nodes=self.nodes,
             data=self.data,
             metric_ranks=self.metric_ranks,
@@ -65,19 +68,24 @@ def put_link(
 
 def put_nodes(found: MeasurementBuilder, case: Case, intervals: Sequence[MarkedInterval]) -> None:
     """What did the nodes use in the measured part?"""
-    found.nodes = nodes = nodes_use(intervals)
-    reason = why_no_traffic(case)
-    ratios = [node.cpu_busy_ratio for node in nodes if node.cpu_busy_ratio is not None]
-    busy = max(ratios) if ratios and len(ratios) == len(nodes) else None
+    put_cores(found, intervals)
+    nodes, reason = found.nodes, why_no_traffic(case)
     sent_bytes = _total([node.tx_bytes for node in nodes])
     cpu_s = total_of(
         *(total_of(node.cpu_user_s, node.cpu_system_s, node.cpu_softirq_s) for node in nodes)
     )
     a_gbyte_s = cpu_s / (sent_bytes / 1e9) if sent_bytes and cpu_s is not None else None
-    found.put("cpu_busy_ratio", busy, NO_CORES if nodes else "the nodes' counters were not read")
     found.put("cpu_s_per_gbyte", a_gbyte_s, NO_CORES if sent_bytes else reason)
     found.put("retransmits_count", _total([n.retransmits_count for n in nodes]), reason)
     found.put("drops_count", _total([n.drops_count for n in nodes]), reason)
+
+
+def put_cores(found: MeasurementBuilder, intervals: Sequence[MarkedInterval]) -> None:
+    """How busy were the nodes' cores in it?"""
+    found.nodes = nodes = nodes_use(intervals)
+    ratios = [node.cpu_busy_ratio for node in nodes if node.cpu_busy_ratio is not None]
+    busy = max(ratios) if ratios and len(ratios) == len(nodes) else None
+    found.put("cpu_busy_ratio", busy, NO_CORES if nodes else "the nodes' counters were not read")
 
 
 def why_no_traffic(case: Case) -> str:

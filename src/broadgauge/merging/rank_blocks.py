@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from broadgauge.messages.rank import BLOCK, Block, CollectiveBlock, StepsBlock
+from broadgauge.messages.storage import FileAccess
 from broadgauge.specs.launching import RankMessage
 
 AnyBlock = TypeVar("AnyBlock", bound=Block)
@@ -37,7 +38,7 @@ def read_blocks(messages: Sequence[Sequence[RankMessage]]) -> tuple[RankBlocks, 
     )
 
 
-Labelled = TypeVar("Labelled", CollectiveBlock, StepsBlock)
+Labelled = TypeVar("Labelled", CollectiveBlock, StepsBlock, FileAccess)
 
 
 def same_of_all_ranks(

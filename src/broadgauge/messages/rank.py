@@ -27,6 +27,7 @@ from typing import Literal
 
 from broadgauge.messages.codec import Decoder
 from broadgauge.messages.stacks import RankStack
+from broadgauge.messages.storage import FileAccess
 from broadgauge.messages.tasks import RankLayout, Task
 from broadgauge.messages.vocabulary import CollectiveOp, ErrorKind, Phase, StepMode
 
@@ -219,7 +220,7 @@ class CommandSamples:
     """Of the node's first rank."""
 
 
-Block = CollectiveBlock | StepsBlock | TrainSummary | CommandSamples
+Block = CollectiveBlock | StepsBlock | TrainSummary | FileAccess | CommandSamples
 BLOCK: Decoder[Block] = Decoder(Block)
 
 ArtifactKind = Literal["trace", "log", "checkpoint_list"]

@@ -10,6 +10,7 @@ from typing import Literal
 
 from broadgauge.messages.adapters import Adapters
 from broadgauge.messages.model_shape import ModelShape
+from broadgauge.messages.storage import StorageTask
 from broadgauge.messages.training_data import PreparedSamples, SyntheticSamples, TokenBudget
 from broadgauge.messages.vocabulary import (
     ActivationCheckpointing,
@@ -164,4 +165,4 @@ class CommandTask:
     """Have the ranks' Python load what writes their stacks when they hang."""
 
 
-Task = CollectivesTask | TrainTask | CommandTask
+Task = CollectivesTask | TrainTask | StorageTask | CommandTask

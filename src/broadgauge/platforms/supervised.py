@@ -252,7 +252,7 @@ def trial_order(request: TrialRequest, limits: PhaseLimits) -> RunTrial:
     """What is the supervisor told to run this trial?"""
     command = TrialCommand(
         trial_id=request.trial_id,
-        task=task_of(request.case.workload),
+        task=task_of(request.case),
         layout=layout_of(request.case),
         seed=request.seed,
         process_group_timeouts_s={

@@ -6,6 +6,7 @@ from typing import assert_never
 from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandWorkload,
+    StorageWorkload,
     TrainWorkload,
     Workload,
 )
@@ -50,7 +51,7 @@ def in_predict(workload: Workload) -> TrainWorkload | NotPredicted:
             return workload
         case CommandWorkload():
             return NotPredicted(of_experiment=no_training, of_run=f"it runs {_COMMAND}")
-        case CollectivesWorkload():
+        case CollectivesWorkload() | StorageWorkload():
             return NotPredicted(of_experiment=no_training)
         case _:
             assert_never(workload)

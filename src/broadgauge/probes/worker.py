@@ -18,6 +18,7 @@ import torch
 import torch.distributed as dist
 
 from broadgauge.messages.rank import Done, EndCommand, Hello, TrialCommand
+from broadgauge.messages.storage import StorageTask
 from broadgauge.messages.tasks import CollectivesTask, CommandTask, TrainTask
 from broadgauge.messages.vocabulary import Phase, assert_never
 from broadgauge.probes.channel import Channel
@@ -28,6 +29,7 @@ from broadgauge.probes.groups import Rendezvous
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.nccl_tests.probe import measure_with_nccl_tests
 from broadgauge.probes.process_age import process_age_s
+from broadgauge.probes.storage.probe import measure_storage
 from broadgauge.probes.training.probe import measure_training
 from broadgauge.probes.trial import Trial
 
@@ -88,6 +90,8 @@ def measure(trial: Trial, device: Device) -> None:
             measure_collectives(trial, task, device)
         case TrainTask() as task:
             measure_training(trial, task, device)
+        case StorageTask() as task:
+            measure_storage(trial, task)
         case CommandTask():
             raise TypeError("a command is run by broadgauge.probes.command")
         case unknown:

@@ -2,6 +2,6 @@
 
 from typing import Literal, get_args
 
-TableName = Literal["records", "collectives"]
+TableName = Literal["records", "collectives", "file_accesses"]
 """One row a trial, or the rows of a kind of workload."""
 TABLE_NAMES: tuple[TableName, ...] = get_args(TableName)

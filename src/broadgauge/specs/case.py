@@ -13,6 +13,7 @@ from broadgauge.specs.networks.network import AnyNetwork, Network, NodePath
 from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.records.imported import Imported
 from broadgauge.specs.secrets.variables import EnvironmentVariables
+from broadgauge.specs.storages.storage import Storage
 from broadgauge.specs.workloads.workload import Workload
 
 Arm = Literal["candidate", "baseline"]
@@ -31,6 +32,7 @@ class CaseName:
     backend: Backend
     platform: PlatformKind | None = None
     """None: the run has one only."""
+    storage: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,8 @@ class Case(Spec):
     """`baseline`: of another experiment's run, repeated beside this one to compare with."""
     platform: PlatformKind | None = None
     """Where it runs, in a run that has several platforms; None: the run has one."""
+    storage: Storage | None = None
+    """Where the files are that are written and read; None: none are."""
     imported: Imported | None = None
     """Another program measured it, and `broadgauge import` read its output; None: we did."""
 
@@ -127,7 +131,15 @@ class Case(Spec):
         where there are several."""
         is_unexpected = self.device == "cuda" and self.backend == "gloo"
         where = "" if self.platform is None else f" on {self.platform}"
-        return self.plain_network_name + ("/gloo" if is_unexpected else "") + where
+        name = self.plain_network_name + ("/gloo" if is_unexpected else "") + where
+        if self.storage is None:
+            return name
+        return self.storage.name if self.network is None else f"{name}, {self.storage.name}"
+
+    @property
+    def storage_name(self) -> str:
+        """Empty: no files are written or read."""
+        return "" if self.storage is None else self.storage.name
 
     @property
     def plain_network_name(self) -> str:
@@ -143,8 +155,14 @@ class Case(Spec):
         return f"{self.workload.name} {self.shape} {self.network_name}{arm}"
 
 
-LABELS = ("name", "description", "rate_inferred_from", "networks", "platforms", "environment")
-"""Of a workload or a network, what a key leaves out; variables are the case's, merged."""
+LABELS = (
+    *("name", "description", "rate_inferred_from", "networks", "storages", "platforms"),
+    "environment",
+)
+"""Of a workload, a network or a storage, what a key leaves out; variables are the case's, merged.
+"""
+STORAGE_LABELS = ("read_gbyte_per_s", "write_gbyte_per_s", "is_durable")
+"""What others say of a storage; it is measured whatever they say."""
 MODEL_LABELS = ("shape_of", "shape_of_layers")
 """Of a trained model: whose shape its sizes are."""
 CONFIG_LABELS = ("file", "nnodes", "nproc_per_node")
@@ -152,10 +170,12 @@ CONFIG_LABELS = ("file", "nnodes", "nproc_per_node")
 
 
 def _key(form: dict[str, Any]) -> str:
-    for part in (form["workload"], form["network"]):
-        if part is not None:
-            for label in LABELS:
-                part.pop(label, None)
+    storage = form.get("storage") or {}
+    for part in (form["workload"], form["network"] or {}, storage):
+        for label in LABELS:
+            part.pop(label, None)
+    for label in STORAGE_LABELS:
+        storage.pop(label, None)
     for holder in (form["workload"], form["workload"].get("sizes")):
         if isinstance(holder, dict) and isinstance(model := holder.get("model"), dict):
             holder["model"] = {k: v for k, v in model.items() if k not in MODEL_LABELS}
@@ -173,6 +193,7 @@ def case_name(case: Case) -> CaseName:
         shape=case.shape,
         backend=case.backend,
         platform=case.platform,
+        storage=case.storage_name or None,
     )
 
 

@@ -1,6 +1,6 @@
-"""What is an experiment? One file: workloads x networks x cluster sizes."""
+"""What is an experiment? One file: workloads x networks x storages x cluster sizes."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
@@ -20,8 +20,9 @@ from broadgauge.specs.networks.network import FEWER_NICS, AnyNetwork, Network
 from broadgauge.specs.platforms import PLANNED_PLATFORMS, PlatformKind
 from broadgauge.specs.secrets.variables import EnvironmentVariables
 from broadgauge.specs.selector import SkippedCases
+from broadgauge.specs.storages.storage import Storage
 from broadgauge.specs.time_limits import TimeLimits
-from broadgauge.specs.workloads.workload import PLANNED_KINDS, Workload
+from broadgauge.specs.workloads.workload import Workload
 
 
 class Experiment(Spec):
@@ -44,8 +45,10 @@ class Experiment(Spec):
     """Nodes, ranks, and what computes."""
     networks: tuple[AnyNetwork, ...] = Field(default=(), max_length=64)
     """Between the nodes (`rate_gbps`, …), or paths inside one (`path`)."""
+    storages: tuple[Storage, ...] = Field(default=(), max_length=64)
+    """Where files may be, of workloads of the kind `storage`."""
     workloads: tuple[Workload, ...] = Field(min_length=1, max_length=64)
-    """What runs on the ranks; `kind` says which: collectives, train, command."""
+    """What runs on the ranks; `kind` says which: collectives, train, storage, command."""
     launches: int = Field(default=5, ge=1, le=1000)
     """How often each case's ranks are started: the repeat unit of every interval."""
     trials_per_launch: int = Field(default=1, ge=1, le=1000)
@@ -72,8 +75,6 @@ class Experiment(Spec):
     """What is paid by the hour; tables show dollars where it is known. Without it GPUs have the
     catalog's price."""
 
-    planned: ClassVar[dict[str, str]] = {"storage": "storages as an axis"}
-
     @field_validator("platform", mode="before")
     @classmethod
     def _refuse_planned_platforms(cls, platform: Any) -> Any:
@@ -96,14 +97,6 @@ class Experiment(Spec):
         """The axis, of one where one is named."""
         return self.platform if isinstance(self.platform, tuple) else (self.platform,)
 
-    @field_validator("workloads", mode="before")
-    @classmethod
-    def _refuse_planned_kinds(cls, workloads: Any) -> Any:
-        for entry in workloads if isinstance(workloads, list) else ():
-            if isinstance(entry, dict) and entry.get("kind") in PLANNED_KINDS:
-                raise ValueError(not_yet(str(entry["kind"]), "a workload"))
-        return workloads
-
     @model_validator(mode="after")
     def _hosts_are_named(self) -> "Experiment":
         if "hosts" in self.platforms and not self.hosts:
@@ -122,6 +115,7 @@ class Experiment(Spec):
     def _names_are_unique(self) -> "Experiment":
         for key, items in (
             ("networks", self.networks),
+            ("storages", self.storages),
             ("workloads", self.workloads),
             ("hypotheses", self.hypotheses),
         ):
@@ -142,6 +136,24 @@ class Experiment(Spec):
                     path = ("workloads", i, "networks", j)
                     hint = did_you_mean(name, known)
                     raise placed_error(f"no network is named `{name}`", path, hint)
+        return self
+
+    @model_validator(mode="after")
+    def _storages_exist(self) -> "Experiment":
+        known = [storage.name for storage in self.storages]
+        for i, workload in enumerate(self.workloads):
+            names = workload.named_storages
+            if names is None and not known:
+                raise placed_error(
+                    f"`kind: {workload.kind}` needs at least one storage under `storages`",
+                    ("workloads", i),
+                    "storages: [{name: disk, path: /mnt/data}]",
+                )
+            for j, name in enumerate(names or ()):
+                if name not in known:
+                    path = ("workloads", i, "storages", j)
+                    hint = did_you_mean(name, known)
+                    raise placed_error(f"no storage is named `{name}`", path, hint)
         return self
 
     @model_validator(mode="after")

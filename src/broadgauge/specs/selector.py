@@ -26,6 +26,8 @@ class CaseSelector(Spec):
     """A workload's name; that of an entry with axes means all that came of it."""
     network: Patterns | None = None
     """A network's or path's name; `one node` where there is none."""
+    storage: Patterns | None = None
+    """A storage's name."""
     shape: Patterns | None = None
     """Nodes x ranks per node, such as `2x1`."""
     backend: Patterns | None = None
@@ -44,6 +46,7 @@ class CaseSelector(Spec):
         texts = (
             (self.workload, case.workload.name),
             (self.network, case.plain_network_name),
+            (self.storage, case.storage_name),
             (self.shape, case.shape),
             (self.backend, case.backend),
             (self.platform, case.platform or ""),

@@ -12,6 +12,7 @@ import pytest
 from broadgauge.analysis.store import read_analysed
 from broadgauge.cli.main import main
 from broadgauge.report.export.column_meanings import (
+    OF_FILE_ACCESSES,
     OF_OPERATIONS,
     OF_TRIALS,
     described,
@@ -39,7 +40,7 @@ def test_each_column_has_a_meaning_of_its_own() -> None:
 
 def test_nothing_is_explained_that_is_no_column() -> None:
     names = {each.name for each in described()}
-    assert {*OF_TRIALS, *OF_OPERATIONS} <= names
+    assert {*OF_TRIALS, *OF_OPERATIONS, *OF_FILE_ACCESSES} <= names
     assert not set(OF_TRIALS) & set(REGISTRY)
 
 

@@ -30,7 +30,13 @@ from broadgauge.specs.plan import BaselineRun, Plan, PlanGrowth, PlannedLaunch, 
 from broadgauge.specs.records.imported import Imported
 from broadgauge.specs.records.record import Environment, NodeFacts, Record
 from broadgauge.specs.secrets.variables import FromEnvironment
-from broadgauge.specs.workloads.workload import CollectivesWorkload, CommandWorkload, TrainWorkload
+from broadgauge.specs.storages.storage import Storage
+from broadgauge.specs.workloads.workload import (
+    CollectivesWorkload,
+    CommandWorkload,
+    StorageWorkload,
+    TrainWorkload,
+)
 
 MODEL = {"layers": 1, "hidden": 32, "heads": 2, "seq_len": 16}
 WORKLOADS = (
@@ -76,7 +82,9 @@ WORKLOADS = (
             "data": {"samples": 9, "mean_length": 8},
         }
     ),
+    StorageWorkload.model_validate({"kind": "storage", "name": "raw"}),
 )
+DISK = Storage(name="disk", path="/mnt")
 NETWORKS = (
     Network.model_validate(
         {
@@ -106,9 +114,11 @@ EVERYWHERE = ("from_the_future", "command", "train", "between", "inside", "trace
 
 def a_case(number: int) -> Case:
     network = NETWORKS[number % len(NETWORKS)]
+    workload = WORKLOADS[number // len(NETWORKS)]
     return Case(
-        workload=WORKLOADS[number // len(NETWORKS)],
+        workload=workload,
         network=network,
+        storage=DISK if workload.kind == "storage" else None,
         nodes=2 if isinstance(network, Network) else 1,
         ranks_per_node=1,
         device="cpu",
@@ -193,6 +203,18 @@ RECORD = Record.model_validate(
             {**ROW, **TIMES},
             {**ROW, "engine": "nccl-tests"},
             {**ROW, **TIMES, "from_rank": 0, "to_rank": 1},
+        ],
+        "file_accesses": [
+            {
+                "access": "read",
+                "repetition": 0,
+                "size_bytes": 8,
+                "time_s": 1.0,
+                "slowest_rank": 0,
+                "parts_s": {"reading": 1.0},
+                "operations": 1,
+                "cache": "cold",
+            }
         ],
         "nodes": [
             {
@@ -335,13 +357,13 @@ def plan_with(place: Place, value: object) -> str:
     return json.dumps(stored)
 
 
-STORAGE = {"kind": "storage", "name": "disk", "command": ["x"]}
+NEWER_KIND = {"kind": "serving", "name": "disk", "command": ["x"]}
 
 
 @pytest.mark.parametrize(
     ("place", "value", "words"),
     [
-        (("cases", 0, "workload"), STORAGE, "cases.0.workload.kind: `storage` is not known"),
+        (("cases", 0, "workload"), NEWER_KIND, "cases.0.workload.kind: `serving` is not known"),
         (("cases", 0, "backend"), "ucc", "cases.0.backend: `ucc` is not known"),
         (("cases", 0, "arm"), "third", "cases.0.arm: `third` is not known"),
         (("cases", 1, "network", "path"), "cxl", "cases.1.network.path: `cxl` is not known"),

@@ -5,10 +5,12 @@ from typing import assert_never
 from broadgauge.advise.kinds.collectives import CollectivesInAdvise
 from broadgauge.advise.kinds.command import CommandInAdvise
 from broadgauge.advise.kinds.kind import KindInAdvise
+from broadgauge.advise.kinds.storage import StorageInAdvise
 from broadgauge.advise.kinds.training import TrainingInAdvise
 from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandWorkload,
+    StorageWorkload,
     TrainWorkload,
     Workload,
 )
@@ -23,5 +25,7 @@ def in_advise(workload: Workload) -> KindInAdvise:
             return TrainingInAdvise()
         case CommandWorkload():
             return CommandInAdvise()
+        case StorageWorkload():
+            return StorageInAdvise()
         case _:
             assert_never(workload)

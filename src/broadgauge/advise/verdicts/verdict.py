@@ -11,6 +11,8 @@ class Bound(StrEnum):
     HOST = "host-bound"
     """This machine's cores or its own links are the limit, not the network emulated."""
     COMPUTE = "compute-bound"
+    STORAGE = "storage-bound"
+    """It writes and reads files, and does nothing else."""
     UNKNOWN = "unknown"
 
 

@@ -25,6 +25,11 @@ class KindInEngine(ABC):
     def uses_folder(self) -> bool:
         """Does what is measured depend on files in the working folder?"""
 
+    def written_bytes(self, case: Case) -> int:
+        """Into a storage, by all ranks in one trial; removed at its end."""
+        del case
+        return 0
+
     def why_not_run(self, case: Case) -> str | None:
         """What does this workload want that the case's ranks, device or backend can't do? In
         words; None: nothing."""

@@ -5,10 +5,12 @@ from typing import assert_never
 from broadgauge.engine.kinds.collectives import CollectivesInEngine
 from broadgauge.engine.kinds.command import CommandInEngine
 from broadgauge.engine.kinds.kind import KindInEngine
+from broadgauge.engine.kinds.storage import StorageInEngine
 from broadgauge.engine.kinds.training import TrainingInEngine
 from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandWorkload,
+    StorageWorkload,
     TrainWorkload,
     Workload,
 )
@@ -23,5 +25,7 @@ def in_engine(workload: Workload) -> KindInEngine:
             return TrainingInEngine(workload)
         case CommandWorkload():
             return CommandInEngine()
+        case StorageWorkload():
+            return StorageInEngine(workload)
         case _:
             assert_never(workload)

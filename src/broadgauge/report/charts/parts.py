@@ -220,6 +220,33 @@ def bars_axis(rows: Sequence[Spec]) -> Spec:
     return {"field": "case", "type": "nominal", "sort": order, "axis": axis}
 
 
+def bars_chart(
+    run: RunSummary,
+    cases: Sequence[CaseSummary],
+    metric: str,
+    axis: tuple[Callable[[float], str], str],
+    tooltip: Sequence[Spec],
+) -> Spec | None:
+    """A metric of each case with its interval; None where none has it. `axis`: how its ticks are
+    printed, and its title."""
+    rows = [bar(run, summary, metric) for summary in cases if summary.value(metric)]
+    if not rows:
+        return None
+    ticks = linear_ticks(max(float(str(row["high"])) for row in rows))
+    x: Spec = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"domain": [0, ticks[-1]], "nice": False},
+        "axis": printed_axis(ticks, axis[0], title=axis[1]),
+    }
+    y = bars_axis(rows)
+    bars: Spec = {
+        "mark": {"type": "bar", "height": {"band": 0.62}},
+        "encoding": {"x": x, "y": y, "color": network_colours(run), "tooltip": tooltip},
+    }
+    return frame([bars, error_bar(x, y)], height={"step": BAR_STEP}) | {"data": rows_of(rows)}
+
+
 def error_bar(x: Spec, y: Spec) -> Spec:
     """The 95 % interval, over a bar."""
     return {

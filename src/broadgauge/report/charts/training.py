@@ -11,6 +11,7 @@ from broadgauge.report.charts.parts import (
     bar,
     bar_label,
     bars_axis,
+    bars_chart,
     case_colours,
     error_bar,
     frame,
@@ -31,32 +32,8 @@ COST_METRICS = {"step_without_communication_s", "network_cost_s", "step_time_s"}
 
 def throughput_chart(run: RunSummary, cases: Sequence[CaseSummary]) -> Spec | None:
     """How many tokens a second does each network give, all ranks together?"""
-    rows = [bar(run, summary, "tokens_per_s") for summary in cases if summary.value("tokens_per_s")]
-    if not rows:
-        return None
-    ticks = linear_ticks(max(float(str(row["high"])) for row in rows))
-    axis = printed_axis(ticks, show_count, title="tokens/s, all ranks")
-    x: Spec = {
-        "field": "value",
-        "type": "quantitative",
-        "scale": {"domain": [0, ticks[-1]], "nice": False},
-        "axis": axis,
-    }
-    y = bars_axis(rows)
     tooltip = tips(case="case", tokens_per_second="words", interval="interval", launches="launches")
-    layers: list[Spec] = [
-        {
-            "mark": {"type": "bar", "height": {"band": 0.62}},
-            "encoding": {
-                "x": x,
-                "y": y,
-                "color": network_colours(run),
-                "tooltip": tooltip,
-            },
-        },
-        error_bar(x, y),
-    ]
-    return frame(layers, height={"step": BAR_STEP}) | {"data": rows_of(rows)}
+    return bars_chart(run, cases, "tokens_per_s", (show_count, "tokens/s, all ranks"), tooltip)
 
 
 def cost_chart(run: RunSummary, cases: Sequence[CaseSummary]) -> Spec | None:

@@ -94,6 +94,29 @@ OF_OPERATIONS: Mapping[str, str] = {
     "to_rank": "of a message between two ranks: who received it",
 }
 """Of one collective at one size in one trial."""
+OF_FILE_ACCESSES: Mapping[str, str] = {
+    "access": "write or read",
+    "repetition": "of this access in the trial, from 0",
+    "size_bytes": "of all ranks together",
+    "time_s": "of the slowest rank; of a write until it is durable",
+    "slowest_rank": "which rank that was",
+    "operations": "calls to the kernel that moved bytes, of all ranks",
+    "device_bytes": "read from block devices by all ranks; empty: a write, or not counted",
+    "cache": "where the bytes of a read came from: cold, warm or unknown",
+    "evidence": "what was counted of the slowest rank's read",
+    "file_system": "that the storage is on, by the kernel's list of mounts",
+}
+"""Of one repetition on a storage in one trial."""
+_OF_ROWS: Mapping[TableName, Mapping[str, str]] = {
+    "records": {},
+    "collectives": OF_OPERATIONS,
+    "file_accesses": OF_FILE_ACCESSES,
+}
+_ONE_ROW: Mapping[TableName, str] = {
+    "records": "a trial",
+    "collectives": "an operation, size and trial",
+    "file_accesses": "a repetition and trial",
+}
 _OF_A_COMMAND = "a metric that the experiment reads from its command's output"
 
 
@@ -111,8 +134,8 @@ class DescribedColumn:
 
 def meaning_of(name: str, table: TableName) -> str:
     """In one line, without a stop."""
-    if table != "records" and name in OF_OPERATIONS:
-        return OF_OPERATIONS[name]
+    if name in _OF_ROWS[table]:
+        return _OF_ROWS[table][name]
     if name in REGISTRY:
         return REGISTRY[name].meaning
     return OF_TRIALS.get(name, _OF_A_COMMAND)
@@ -167,8 +190,12 @@ def to_markdown() -> str:
         "metrics of `records` under the names that the experiment gives them.",
     ]
     for table in TABLE_NAMES:
-        what = "one row a trial" if table == "records" else "one row an operation, size and trial"
-        lines += ["", f"## `{table}`: {what}", "", "| column | type | unit | meaning |"]
+        lines += [
+            "",
+            f"## `{table}`: one row {_ONE_ROW[table]}",
+            "",
+            "| column | type | unit | meaning |",
+        ]
         lines += ["| --- | --- | --- | --- |"]
         lines += [
             f"| `{each.name}` | {each.kind} | {each.unit} | {each.meaning} |"

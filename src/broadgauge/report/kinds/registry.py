@@ -5,10 +5,12 @@ from typing import assert_never
 from broadgauge.report.kinds.collectives import CollectivesInReport
 from broadgauge.report.kinds.command import CommandInReport
 from broadgauge.report.kinds.kind import KindInReport
+from broadgauge.report.kinds.storage import StorageInReport
 from broadgauge.report.kinds.training import TrainingInReport
 from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandWorkload,
+    StorageWorkload,
     TrainWorkload,
     Workload,
 )
@@ -23,5 +25,7 @@ def in_report(workload: Workload) -> KindInReport:
             return TrainingInReport(workload)
         case CommandWorkload():
             return CommandInReport(workload)
+        case StorageWorkload():
+            return StorageInReport()
         case _:
             assert_never(workload)

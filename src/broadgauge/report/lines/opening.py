@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from broadgauge.engine.expected_time import guessed_s
+from broadgauge.engine.kinds.registry import in_engine
 from broadgauge.report.words.cost import usd_words
 from broadgauge.running.cluster_hold import ClusterHold, cluster_hold
 from broadgauge.specs.case import Case
@@ -71,6 +72,7 @@ def plan_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
         cases = [case for case in plan.cases if case.plain_network_name == network.name]
         if cases:
             yield f"           network {_network_label(network, cases[0])}"
+    yield from _storage_lines(experiment, plan)
     for workload in experiment.workloads:
         shapes = dict.fromkeys(c.shape for c in plan.cases if c.workload == workload)
         if shapes:
@@ -81,6 +83,21 @@ def plan_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
     hold = cluster_hold(experiment, plan)
     if hold is not None:
         yield from hold_lines(hold)
+
+
+def _storage_lines(experiment: Experiment, plan: Plan) -> Iterator[str]:
+    """Where will be written, and how much?"""
+    written = {case.key: in_engine(case.workload).written_bytes(case) for case in plan.cases}
+    trials = [trial.case_key for launch in plan.launches for trial in launch.trials]
+    for storage in experiment.storages:
+        keys = {case.key for case in plan.cases if case.storage == storage}
+        if keys:
+            whole = sum(written[key] for key in trials if key in keys)
+            most = max(written[key] for key in keys)
+            yield (
+                f"           storage {storage.name} ({storage.path}): {show_size(whole)} are "
+                f"written in all, {show_size(most)} at most in a trial, and removed"
+            )
 
 
 def _guessed(plan: Plan) -> str:

@@ -37,6 +37,7 @@ STYLES = {
     Bound.NETWORK: "bold yellow",
     Bound.HOST: "bold magenta",
     Bound.COMPUTE: "bold green",
+    Bound.STORAGE: "bold cyan",
     Bound.UNKNOWN: "bold",
 }
 

@@ -62,6 +62,7 @@ def smallest_world(
         == (case.device, case.backend, case.arm, case.platform)
         and not (case.link is None and other.case.link is not None)
         and _networks_agree(case, other.case)
+        and case.storage_name == other.case.storage_name
         and (other.num_ok or not needs_results)
     ]
     if not smaller:
@@ -86,6 +87,7 @@ def _agrees(over: CaseSelector, case: Case, other: Case) -> bool:
         and (over.workload is not None or case.workload.name == other.workload.name)
         and (over.backend is not None or case.backend == other.backend)
         and (over.network is not None or _networks_agree(case, other))
+        and (over.storage is not None or case.storage_name == other.storage_name)
     )
 
 

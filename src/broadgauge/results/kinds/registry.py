@@ -5,17 +5,22 @@ from typing import assert_never
 from broadgauge.results.kinds.collectives import COLLECTIVES_TABLE, CollectivesInResults
 from broadgauge.results.kinds.command import CommandInResults
 from broadgauge.results.kinds.kind import KindInResults
+from broadgauge.results.kinds.storage import FILE_ACCESSES_TABLE, StorageInResults
 from broadgauge.results.kinds.training import TrainingInResults
 from broadgauge.results.table_names import TableName
 from broadgauge.results.tables import RowTable
 from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandWorkload,
+    StorageWorkload,
     TrainWorkload,
     Workload,
 )
 
-ROW_TABLES: dict[TableName, RowTable] = {"collectives": COLLECTIVES_TABLE}
+ROW_TABLES: dict[TableName, RowTable] = {
+    "collectives": COLLECTIVES_TABLE,
+    "file_accesses": FILE_ACCESSES_TABLE,
+}
 """What is exported beside one row a trial, by the name that a record has it under."""
 
 
@@ -28,5 +33,7 @@ def in_results(workload: Workload) -> KindInResults:
             return TrainingInResults()
         case CommandWorkload():
             return CommandInResults(workload)
+        case StorageWorkload():
+            return StorageInResults()
         case _:
             assert_never(workload)

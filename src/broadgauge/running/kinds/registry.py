@@ -9,6 +9,7 @@ from broadgauge.running.kinds.training import TrainingInRunning
 from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
     CommandWorkload,
+    StorageWorkload,
     TrainWorkload,
     Workload,
 )
@@ -23,5 +24,7 @@ def in_running(workload: Workload) -> KindInRunning:
             return TrainingInRunning(workload)
         case CommandWorkload():
             return CommandInRunning(workload)
+        case StorageWorkload():
+            return KindInRunning()
         case _:
             assert_never(workload)

@@ -149,8 +149,9 @@ def _jobs(
 def _word(case: Case) -> str:
     """`train-pod-2x8`, `train-1x8`; on CPUs and GPUs alike, with Gloo named where NCCL is usual."""
     network = "" if case.network is None else f"{case.plain_network_name}-"
+    storage = f"{case.storage_name}-" if case.storage_name else ""
     backend = "-gloo" if case.device == "cuda" and case.backend == "gloo" else ""
-    return word_of(f"{case.workload.name}-{network}{case.shape}{backend}")
+    return word_of(f"{case.workload.name}-{network}{storage}{case.shape}{backend}")
 
 
 def _check_distinct(words: Sequence[str], cases: Sequence[Case]) -> None:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from broadgauge.messages.vocabulary import CounterKind, ErrorKind, Phase, Status
 from broadgauge.specs.base import StoredModel
+from broadgauge.specs.records.file_access_row import FileAccessRow
 from broadgauge.specs.records.nccl import NcclUse
 from broadgauge.specs.records.op_rows import AnyOpRow
 
@@ -208,6 +209,8 @@ class Measurement(StoredModel):
     """Why a metric is null, by its name."""
     collectives: tuple[AnyOpRow, ...] = ()
     """Operations at their sizes, in the order measured; a pairwise trial's messages among them."""
+    file_accesses: tuple[FileAccessRow, ...] = ()
+    """Of a storage, each repetition, in the order measured."""
     nodes: tuple[NodeUse, ...] = ()
     data: str | None = None
     """Which text a training read, and how much of it; None: another workload, or it did not end."""

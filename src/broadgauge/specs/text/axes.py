@@ -1,5 +1,6 @@
-"""Which entries does a list expand to? In an entry of `networks` or `workloads`, a list where a
-field takes one value is an axis: the entry becomes one for each point of the product of its axes.
+"""Which entries does a list expand to? In an entry of `networks`, `storages` or `workloads`, a list
+where a field takes one value is an axis: the entry becomes one for each point of the product of its
+axes.
 
 It is done on plain data, before anything is validated: the models tell which fields take lists by
 nature, and every value keeps its place in the file.
@@ -18,11 +19,12 @@ from broadgauge.specs.base import NAME_PATTERN
 from broadgauge.specs.errors import ExperimentError, Problem
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.networks.network import Network, NodePath
+from broadgauge.specs.storages.storage import Storage
 from broadgauge.specs.text.axis_names import expanded_names
 from broadgauge.specs.text.document import Assembly, Document, KeyPath
 from broadgauge.specs.text.fields import annotations_at, discriminators, models_in, takes_list
 
-EXPANDED = ("networks", "workloads")
+EXPANDED = ("networks", "storages", "workloads")
 NEVER_AXES = ("name", "kind")
 MAX_ENTRIES = 64
 """As many as an experiment takes; a typing error must not expand for ever."""
@@ -120,6 +122,8 @@ def _model(key: str, entry: Any) -> type[BaseModel] | None:
         return None
     if key == "networks":
         return NodePath if "path" in entry else Network
+    if key == "storages":
+        return Storage
     workloads = models_in(Experiment.model_fields["workloads"].annotation)
     return next((model for model in workloads if entry.get("kind") in discriminators(model)), None)
 
@@ -201,13 +205,18 @@ def _following(document: Document, expanded: dict[str, dict[str, list[str]]]) ->
 def _list_named_in(path: KeyPath) -> str:
     """Of which list are names at this place? Empty: there are none."""
     match path:
-        case ("workloads", int(), "networks"):
-            return "networks"
+        case ("workloads", int(), "networks" | "storages" as key):
+            return key
         case ("kubernetes", "volumes" | "secrets", int() | str(), "workloads"):
             return "workloads"
-        case ("hypotheses" | "published", int(), "cases" | "over", "network" | "workload" as key):
+        case (
+            "hypotheses" | "published",
+            int(),
+            "cases" | "over",
+            "network" | "storage" | "workload" as key,
+        ):
             return f"{key}s"
-        case ("skip_if", int(), "network" | "workload" as key):
+        case ("skip_if", int(), "network" | "storage" | "workload" as key):
             return f"{key}s"
     return ""
 

@@ -13,7 +13,7 @@ from broadgauge.specs.text.like import NAMES_MODEL, in_full
 from broadgauge.specs.text.yaml_source import parse_yaml
 
 EXTENDS = "extends"
-MERGED_BY_NAME = ("networks", "workloads", "hypotheses")
+MERGED_BY_NAME = ("networks", "storages", "workloads", "hypotheses")
 MAX_CHAIN = 16
 """Files that extend one another."""
 

@@ -177,7 +177,7 @@ def _where_axes_are(path: KeyPath) -> str:
         return "in the `environment` of a network or workload a list is an axis"
     if path[0] in EXPANDED and path[-1] in NEVER_AXES:
         return "every other key may be an axis; for this one write an entry for each"
-    return "a list is an axis only in an entry of `networks` or `workloads`"
+    return "a list is an axis only in an entry of `networks`, `storages` or `workloads`"
 
 
 def _as_told(where: str, name: str, path: KeyPath, detail: ErrorDetails) -> Problem:

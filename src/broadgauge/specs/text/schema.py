@@ -35,8 +35,8 @@ SCHEMA_ID = "urn:broadgauge:experiment"
 EXTENDS_FORM: Form = {
     "type": "string",
     "description": "The experiment that this one changes: the name of an example, or a path from "
-    "this file's folder. Mappings merge, and so do entries of `networks`, `workloads` and "
-    "`hypotheses` with the same `name`; other lists and values are replaced.",
+    "this file's folder. Mappings merge, and so do entries of `networks`, `storages`, "
+    "`workloads` and `hypotheses` with the same `name`; other lists and values are replaced.",
 }
 AXIS = "A list is an axis: an entry for each value."
 UNITS = {

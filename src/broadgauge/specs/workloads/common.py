@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 
 from pydantic import Field
 
+from broadgauge.messages.storage import AskedCache
 from broadgauge.specs.base import Name, Spec
 from broadgauge.specs.platforms import PlatformKind
 from broadgauge.specs.secrets.variables import EnvironmentVariables
@@ -36,6 +37,16 @@ class WorkloadBase(Spec):
     is_under_torchrun: ClassVar[bool] = False
     """Is it the user's own script? torchrun starts its ranks, one torchrun a node, and they live
     for one trial."""
+
+    @property
+    def named_storages(self) -> tuple[str, ...] | None:
+        """Names of the storages that it runs on, one after the other; null: all; empty: on none."""
+        return ()
+
+    @property
+    def asked_cache(self) -> AskedCache | None:
+        """What its reads of a storage are to find in memory; None: nothing is asked of it."""
+        return None
 
     def is_for(self, platforms: tuple[PlatformKind, ...]) -> bool:
         """Does it run on one of these?"""

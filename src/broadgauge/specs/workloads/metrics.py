@@ -145,6 +145,33 @@ REGISTRY: dict[str, Metric] = {
             "each direction by itself; about 1 where more than half are slow alike",
         ),
         Metric(
+            name="read_gbyte_per_s",
+            direction="higher",
+            meaning="bytes that all ranks read of a storage / time of the slowest rank",
+        ),
+        Metric(
+            name="write_gbyte_per_s",
+            direction="higher",
+            meaning="bytes that all ranks wrote to a storage / time of the slowest rank until they "
+            "are durable: fsync of file and folder",
+        ),
+        Metric(
+            name="read_time_s",
+            direction="lower",
+            meaning="mean time of a repetition's read, slowest rank",
+        ),
+        Metric(
+            name="write_time_s",
+            direction="lower",
+            meaning="mean time of a repetition's write until it is durable, slowest rank",
+        ),
+        Metric(
+            name="device_read_ratio",
+            direction="neither",
+            meaning="bytes that ranks had read from block devices / bytes that they read; 1 cold, "
+            "0 out of memory; 0 also of file systems that are memory or a network",
+        ),
+        Metric(
             name="cpu_busy_ratio",
             direction="neither",
             meaning="busy share of the busiest node's cores during the measured part",

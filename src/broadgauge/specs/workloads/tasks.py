@@ -5,6 +5,7 @@ One function a kind of workload, found by `task_of`.
 
 from typing import assert_never
 
+from broadgauge.messages.storage import RawPhase, StorageTask
 from broadgauge.messages.tasks import (
     CollectivesTask,
     CommandTask,
@@ -25,9 +26,9 @@ from broadgauge.specs.workloads.workload import (
     HubDataset,
     JsonLines,
     PreparedData,
+    StorageWorkload,
     SyntheticData,
     TrainWorkload,
-    Workload,
 )
 
 
@@ -41,17 +42,19 @@ def layout_of(case: Case) -> RankLayout:
     )
 
 
-def task_of(workload: Workload) -> Task:
+def task_of(case: Case) -> Task:
     """The only place in this room that asks which kind it is."""
-    match workload:
-        case CollectivesWorkload():
-            return collectives_task(workload)
-        case TrainWorkload():
-            return train_task(workload)
-        case CommandWorkload():
-            return command_task(workload)
+    match case.workload:
+        case CollectivesWorkload() as collectives:
+            return collectives_task(collectives)
+        case TrainWorkload() as train:
+            return train_task(train)
+        case StorageWorkload() as storage:
+            return storage_task(storage, case)
+        case CommandWorkload() as command:
+            return command_task(command)
         case _:
-            assert_never(workload)
+            assert_never(case.workload)
 
 
 def collectives_task(workload: CollectivesWorkload) -> CollectivesTask:
@@ -114,6 +117,18 @@ def text_source(workload: TrainWorkload) -> DataSource:
             return StandardLibraryText() if workload.text is None else FileText(path=workload.text)
         case unknown:
             assert_never(unknown)
+
+
+def storage_task(workload: StorageWorkload, case: Case) -> StorageTask:
+    assert case.storage is not None, case
+    return StorageTask(
+        folder=case.storage.path,
+        phase=RawPhase(
+            size_bytes=workload.size, request_bytes=workload.request, is_direct=workload.direct
+        ),
+        cache=workload.cache,
+        repetitions=workload.repetitions,
+    )
 
 
 def command_task(workload: CommandWorkload) -> CommandTask:

@@ -25,12 +25,11 @@ from broadgauge.specs.workloads.common import WorkloadBase
 from broadgauge.specs.workloads.gpt import DATA_TYPE_BYTES, DataType, GptModel, Strategy
 from broadgauge.specs.workloads.llama import LlamaModel
 from broadgauge.specs.workloads.prepared_data import Packing, PreparedData, SyntheticData
+from broadgauge.specs.workloads.storage import StorageWorkload
 from broadgauge.specs.workloads.trained_model import TrainedModel
 from broadgauge.specs.workloads.training import HubDataset, JsonLines, TrainWorkload
 
-PLANNED_KINDS = ("storage",)
-
-AnyKind = CollectivesWorkload | TrainWorkload | CommandWorkload
+AnyKind = CollectivesWorkload | TrainWorkload | StorageWorkload | CommandWorkload
 """Every kind that there is. A room's registry goes through them and ends in `assert_never`, so that
 a new one is refused by the type checker until each room knows it."""
 Workload = Annotated[AnyKind, Field(discriminator="kind")]
@@ -45,7 +44,6 @@ __all__ = [
     "METRIC_NAME_PATTERN",
     "MODELS",
     "MOST_CAPTURED_ITERATIONS",
-    "PLANNED_KINDS",
     "CollectiveOp",
     "CollectivesWorkload",
     "CommandMetric",
@@ -60,6 +58,7 @@ __all__ = [
     "Packing",
     "PreparedData",
     "SizeRange",
+    "StorageWorkload",
     "Strategy",
     "SyntheticData",
     "TrainWorkload",

@@ -1,0 +1,63 @@
+"""What do the ranks' repetitions of a phase on a storage add up to? The slowest rank counts."""
+
+import statistics
+from collections.abc import Sequence
+
+from broadgauge.merging.counters import intervals_by_label
+from broadgauge.merging.metrics import MeasurementBuilder, put_cores
+from broadgauge.merging.rank_blocks import RankBlocks, same_of_all_ranks
+from broadgauge.messages.storage import Access, CacheState, FileAccess
+from broadgauge.specs.case import Case
+from broadgauge.specs.launching import Mark
+from broadgauge.specs.records.file_access_row import FileAccessRow
+
+NOT_ENDED = "no repetition was finished by all ranks"
+
+
+def merge_storage(
+    case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]
+) -> MeasurementBuilder:
+    found = MeasurementBuilder()
+    same = same_of_all_ranks([rank.of(FileAccess) for rank in ranks], case.world_size)
+    found.file_accesses = rows = tuple(map(_row, same))
+    accesses: tuple[Access, ...] = ("write", "read")
+    for access in accesses:
+        of_access = [row for row in rows if row.access == access]
+        found.series[f"{access}_time_s"] = times_s = tuple(row.time_s for row in of_access)
+        mean_s = statistics.fmean(times_s) if times_s else None
+        rate = of_access[0].size_bytes / mean_s / 1e9 if mean_s else None
+        found.put(f"{access}_time_s", mean_s, NOT_ENDED)
+        found.put(f"{access}_gbyte_per_s", rate, NOT_ENDED)
+    reads = [row for row in rows if row.access == "read"]
+    counted = [row.device_bytes / row.size_bytes for row in reads if row.device_bytes is not None]
+    is_counted = bool(counted) and len(counted) == len(reads)
+    found.put(
+        "device_read_ratio",
+        statistics.fmean(counted) if is_counted else None,
+        "the kernel does not say what was read from devices" if reads else NOT_ENDED,
+    )
+    intervals = intervals_by_label(marks)
+    put_cores(found, [intervals[each[0].label] for each in same if each[0].label in intervals])
+    return found
+
+
+def _row(same: tuple[FileAccess, ...]) -> FileAccessRow:
+    """One repetition of all ranks, in their order."""
+    rank = max(range(len(same)), key=lambda number: same[number].seconds)
+    slowest = same[rank]
+    counted = [each.device_bytes for each in same if each.device_bytes is not None]
+    states = {each.cache for each in same}
+    state: CacheState | None = slowest.cache if len(states) == 1 else "unknown"
+    return FileAccessRow(
+        access=slowest.access,
+        repetition=int(slowest.label.rpartition("/")[2]),
+        size_bytes=sum(each.size_bytes for each in same),
+        time_s=slowest.seconds,
+        slowest_rank=rank,
+        parts_s=slowest.parts_s,
+        operations=sum(each.operations_count for each in same),
+        device_bytes=sum(counted) if len(counted) == len(same) else None,
+        cache=state,
+        evidence=slowest.evidence,
+        file_system=slowest.file_system,
+    )

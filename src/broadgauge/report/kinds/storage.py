@@ -1,0 +1,42 @@
+"""How is a phase on a storage shown? Its repetitions, with the parts of the time and the cache."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broadgauge.report.kinds.kind import ChartGroup, KindInReport
+from broadgauge.report.page.markup import Html
+from broadgauge.report.words.cells import Cell, estimate_cell
+from broadgauge.results.model import CaseSummary
+
+if TYPE_CHECKING:  # the page does without rich
+    from rich.console import Console
+
+
+class StorageInReport(KindInReport):
+    """A phase as it is shown."""
+
+    @property
+    def charts(self) -> tuple[ChartGroup, ...]:
+        from broadgauge.report.charts.storage_pictures import STORAGE_PICTURES
+
+        return STORAGE_PICTURES
+
+    def figure(self, summary: CaseSummary) -> Cell | None:
+        """Of reads; what writes reached stands below."""
+        read, write = (
+            estimate_cell(name, summary.estimates.get(name))
+            for name in ("read_gbyte_per_s", "write_gbyte_per_s")
+        )
+        below = "read" if write is None else f"read; write {write.main}"
+        return read and Cell(main=read.main, sub=read.sub, below=below, detail=read.detail)
+
+    def details_on_page(self, summary: CaseSummary) -> Html:
+        from broadgauge.report.page.file_accesses import file_accesses_table
+
+        return file_accesses_table(summary)
+
+    def print_details(self, summary: CaseSummary, console: Console) -> None:
+        from broadgauge.report.terminal.file_accesses import print_file_accesses
+
+        print_file_accesses(summary, console)

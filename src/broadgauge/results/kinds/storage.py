@@ -1,0 +1,37 @@
+"""Which figures speak for a storage, and which rows are exported?"""
+
+from collections.abc import Iterator
+
+from broadgauge.results.kinds.kind import KindInResults
+from broadgauge.results.tables import Cell, CellKind, RowTable
+from broadgauge.specs.records.record import Record
+
+_COLUMNS: dict[str, CellKind] = {
+    "access": "text",
+    "repetition": "integer",
+    "size_bytes": "integer",
+    "time_s": "number",
+    "slowest_rank": "integer",
+    "operations": "integer",
+    "device_bytes": "integer",
+    "cache": "text",
+    "evidence": "text",
+    "file_system": "text",
+}
+
+
+class StorageInResults(KindInResults):
+    """A phase as its figures are compared."""
+
+    @property
+    def headline_metrics(self) -> tuple[str, ...]:
+        return ("read_gbyte_per_s", "write_gbyte_per_s")
+
+
+def _rows_of(record: Record) -> Iterator[dict[str, Cell]]:
+    for row in record.file_accesses:
+        yield {name: getattr(row, name) for name in _COLUMNS}
+
+
+FILE_ACCESSES_TABLE = RowTable(columns=_COLUMNS, rows_of=_rows_of)
+"""One row a repetition and trial."""

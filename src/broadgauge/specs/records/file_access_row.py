@@ -1,0 +1,26 @@
+"""What is kept of one repetition of a phase on a storage, all ranks together?"""
+
+from broadgauge.messages.storage import Access, CacheState
+from broadgauge.specs.base import StoredModel
+
+
+class FileAccessRow(StoredModel):
+    """Times are of the slowest rank, which is named."""
+
+    access: Access
+    repetition: int
+    size_bytes: int
+    """Of all ranks."""
+    time_s: float
+    slowest_rank: int
+    parts_s: dict[str, float]
+    """Of that rank, by name in their order; they add up to `time_s`."""
+    operations: int
+    """Calls to the kernel that moved bytes, of all ranks."""
+    device_bytes: int | None = None
+    """Read from block devices by all ranks; None: a write, or not counted."""
+    cache: CacheState | None = None
+    """Where the ranks' bytes came from; `unknown` where they differ. None: a write."""
+    evidence: str = ""
+    """Of the slowest rank."""
+    file_system: str | None = None

@@ -1,0 +1,127 @@
+"""Holds on this machine's disk and in memory, on one node and on two emulated ones: what is written
+and read of a storage is what counters say, and nothing is left there."""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.driving import only_run, records_of, run_command
+
+from broadgauge.probes.storage.file_systems import file_system_of
+
+SIZE = 8 << 20
+EXPERIMENT = """\
+name: storages
+platform: PLATFORM
+cluster: {shapes: [SHAPE], device: cpu}
+networks: [{name: link, rate_gbps: 1 Gbit/s}]
+storages:
+  - {name: disk, path: DISK}
+  - {name: memory, path: MEMORY}
+workloads:
+  - {kind: storage, phase: raw, name: raw, size: 8 MiB, cache: [cold, warm], repetitions: 2}
+  - {kind: storage, phase: raw, name: direct, size: 8 MiB, direct: true, storages: [disk]}
+launches: 1
+"""
+
+
+@contextmanager
+def in_memory() -> Iterator[Path]:
+    """A folder of this test's own on the tmpfs that every Linux has."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
+def experiment(platform: str, shape: str, disk: Path, memory: Path) -> str:
+    text = EXPERIMENT.replace("PLATFORM", platform).replace("SHAPE", shape)
+    return text.replace("DISK", str(disk)).replace("MEMORY", str(memory))
+
+
+def run(folder: Path, platform: str, shape: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """The record of each workload and storage."""
+    disk = folder / "disk"
+    disk.mkdir()
+    (disk / "theirs.txt").write_text("kept")
+    with in_memory() as here:
+        # Emulated nodes have a tmpfs of their own there.
+        memory = here if platform == "local" else Path("/dev/shm")
+        (folder / "e.yaml").write_text(experiment(platform, shape, disk, memory))
+        ran = run_command("run", "e.yaml", folder=folder)
+        assert ran.returncode == 0, ran.stderr
+        assert [path.name for path in disk.iterdir()] == ["theirs.txt"]
+        assert not list(here.iterdir())
+    plan = json.loads((only_run(folder) / "plan.json").read_text())
+    storages = {key: case["storage"]["name"] for key, case in _cases(plan)}
+    records = records_of(only_run(folder))
+    assert {record["status"] for record in records} == {"ok"}
+    return {(each["workload"], storages[each["case_key"]]): each for each in records}
+
+
+def _cases(plan: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    from broadgauge.specs.plan import Plan
+
+    cases = Plan.model_validate(plan).cases
+    return [(case.key, case.model_dump(mode="json")) for case in cases]
+
+
+def check(found: dict[tuple[str, str], dict[str, Any]], ranks: int, disk: Path) -> None:
+    assert set(found) == {
+        *(
+            (name, where)
+            for name in ("raw-cache-cold", "raw-cache-warm")
+            for where in ("disk", "memory")
+        ),
+        ("direct", "disk"),
+    }
+    for (name, where), record in found.items():
+        rows = record["file_accesses"]
+        assert [row["access"] for row in rows] == ["write"] * (len(rows) // 2) + ["read"] * (
+            len(rows) // 2
+        )
+        for row in rows:
+            assert row["size_bytes"] == ranks * SIZE
+            assert row["operations"] == ranks * SIZE // (1 << 20)
+            assert sum(row["parts_s"].values()) == pytest.approx(row["time_s"])
+        reads = [row for row in rows if row["access"] == "read"]
+        if where == "memory":
+            assert {row["cache"] for row in reads} == {"warm"}
+        elif is_counted(disk):
+            asked = "warm" if name == "raw-cache-warm" else "cold"
+            assert {row["cache"] for row in reads} == {asked}
+            for row in reads:
+                is_read = row["device_bytes"] >= 0.99 * row["size_bytes"]
+                assert is_read == (asked == "cold")
+    findings = found["raw-cache-cold", "memory"]["findings"]
+    assert "other-cache" in [finding["rule"] for finding in findings]
+
+
+def is_counted(disk: Path) -> bool:
+    file_system = file_system_of(disk)
+    return file_system is not None and file_system.is_counted
+
+
+def test_on_one_node(tmp_path: Path) -> None:
+    check(run(tmp_path, "local", "1x2"), 2, tmp_path / "disk")
+
+
+@pytest.mark.namespaces
+def test_on_two_emulated_nodes(tmp_path: Path) -> None:
+    check(run(tmp_path, "emulated", "2x1"), 2, tmp_path / "disk")
+
+
+def test_a_storage_that_is_not_there_fails_its_case_alone(tmp_path: Path) -> None:
+    with in_memory() as memory:
+        text = experiment("local", "1x1", tmp_path / "nowhere", memory)
+        (tmp_path / "e.yaml").write_text(text)
+        ran = run_command("run", "e.yaml", folder=tmp_path)
+    assert ran.returncode != 0
+    records = records_of(only_run(tmp_path))
+    failed = [record for record in records if record["status"] != "ok"]
+    assert {record["network"] for record in failed} == {"disk"}
+    for record in failed:
+        assert "is not there" in record["error"]["message"]
+    assert {record["network"] for record in records if record["status"] == "ok"} == {"memory"}

@@ -1,0 +1,81 @@
+"""What do ranks that wrote and read files add up to?"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.merging.outcomes import make_case
+
+from broadgauge.merging.rank_blocks import read_blocks
+from broadgauge.merging.storage import merge_storage
+from broadgauge.messages.codec import encode
+from broadgauge.messages.storage import Access, CacheState, FileAccess
+from broadgauge.specs.workloads.workload import StorageWorkload
+
+WORKLOAD = StorageWorkload(kind="storage")
+SIZE = 1_000_000
+
+
+def said(
+    access: Access,
+    number: int,
+    seconds: float,
+    cache: CacheState = "cold",
+    device: int | None = SIZE,
+) -> FileAccess:
+    is_read = access == "read"
+    return FileAccess(
+        trial_id="t",
+        label=f"{access}/{number}",
+        access=access,
+        size_bytes=SIZE,
+        operations_count=4,
+        seconds=seconds,
+        parts_s={access: 0.75 * seconds, "close": 0.25 * seconds},
+        device_bytes=device if is_read else None,
+        cache=cache if is_read else None,
+        file_system="ext4",
+    )
+
+
+def merged(*ranks: list[FileAccess]):
+    case = make_case(WORKLOAD, nodes=1, ranks_per_node=len(ranks))
+    blocks = read_blocks([[encode(each) for each in rank] for rank in ranks])
+    return merge_storage(case, blocks, ())
+
+
+times = st.lists(st.floats(1e-4, 10), min_size=2, max_size=2)
+
+
+@given(times, times)
+def test_the_slowest_rank_counts_in_each_repetition(
+    first: list[float], second: list[float]
+) -> None:
+    found = merged(
+        *([said("read", n, s) for n, s in enumerate(times_s)] for times_s in (first, second))
+    )
+    slowest = [max(pair) for pair in zip(first, second, strict=True)]
+    assert found.series["read_time_s"] == tuple(slowest)
+    assert found.metrics["read_time_s"] == pytest.approx(sum(slowest) / 2)
+    assert found.metrics["read_gbyte_per_s"] == pytest.approx(2 * SIZE / (sum(slowest) / 2) / 1e9)
+    for row, time_s in zip(found.file_accesses, slowest, strict=True):
+        assert sum(row.parts_s.values()) == pytest.approx(row.time_s) == pytest.approx(time_s)
+        assert row.size_bytes == 2 * SIZE
+
+
+def test_what_one_rank_has_not_finished_is_left_out() -> None:
+    found = merged([said("write", 0, 1.0), said("write", 1, 1.0)], [said("write", 0, 2.0)])
+    assert [row.repetition for row in found.file_accesses] == [0]
+    assert found.metrics["read_time_s"] is None
+    assert found.missing["read_time_s"] == "no repetition was finished by all ranks"
+
+
+def test_ranks_whose_bytes_came_from_elsewhere_are_not_called_cold() -> None:
+    found = merged([said("read", 0, 1.0)], [said("read", 0, 2.0, "warm", 0)])
+    assert found.file_accesses[0].cache == "unknown"
+    assert found.metrics["device_read_ratio"] == 0.5
+
+
+def test_bytes_of_devices_that_nobody_counted_are_unknown() -> None:
+    found = merged([said("read", 0, 1.0)], [said("read", 0, 2.0, device=None)])
+    assert found.metrics["device_read_ratio"] is None
+    assert "does not say" in found.missing["device_read_ratio"]
