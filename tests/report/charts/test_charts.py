@@ -4,7 +4,10 @@ import itertools
 from dataclasses import replace
 
 import pytest
+from tests.report.sample_run import POD
+from tests.report.sample_storages import storage_run
 
+from broadgauge.analysis.analyse import analysed
 from broadgauge.report.charts.collectives import busbw_chart
 from broadgauge.report.charts.drawing import draw, script_json
 from broadgauge.report.charts.parts import (
@@ -23,8 +26,10 @@ from broadgauge.report.charts.points import (
     smoothed,
     step_boxes,
 )
+from broadgauge.report.charts.storage_pictures import STORAGE_PICTURES
 from broadgauge.report.charts.training import cost_chart, throughput_chart
 from broadgauge.results.model import RunSummary
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.workloads.workload import CommandMetric, CommandWorkload
 
 
@@ -85,6 +90,19 @@ def test_bars_are_the_estimates(run: RunSummary) -> None:
     assert bars == {
         f"{s.case.network_name} {s.case.shape}": s.value("tokens_per_s") for s in trainings(run)
     }
+
+
+@pytest.mark.parametrize("network", [None, POD])
+def test_each_workload_on_a_storage_has_its_own_bar(network: Network | None) -> None:
+    """Bars of one label would be drawn over each other."""
+    run = storage_run(network=network)
+    (pictures,) = STORAGE_PICTURES
+    charts = list(pictures(analysed(run), run.cases))
+    assert len(charts) == 2
+    for chart in charts:
+        assert chart.spec is not None
+        labels = [row["case"] for row in chart.spec["data"]["values"]]
+        assert len(labels) == len(set(labels)) == len(run.cases) == 4
 
 
 def test_cost_stands_on_the_step_without_communication(run: RunSummary) -> None:

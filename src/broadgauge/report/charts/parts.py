@@ -116,7 +116,8 @@ def case_colours(rows: Sequence[Spec], run: RunSummary) -> Spec:
 def bar_label(summary: CaseSummary, run: RunSummary) -> str:
     """`pod-like 2x1`; with the workload's name where several would look alike."""
     label = f"{summary.case.network_name} {summary.case.shape}"
-    bars = (s.case.workload for s in run.cases if s.case.workload.has_steps)  # share a chart
+    has_steps = summary.case.workload.has_steps  # as all that share its chart
+    bars = (s.case.workload for s in run.cases if s.case.workload.has_steps == has_steps)
     names = {summary.case.workload.name, *(workload.name for workload in bars)}
     return label if len(names) == 1 else f"{summary.case.workload.name} {label}"
 
