@@ -1,9 +1,11 @@
 """Is nothing touched on a user's storage but what Broadgauge made?"""
 
+import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,3 +94,12 @@ def test_a_storage_that_is_none_is_refused(tmp_path: Path, path: str, reason: st
 def test_a_storage_that_is_too_full_is_refused(tmp_path: Path) -> None:
     assert "GB free, and 1000000.00 GB are to be written" in refused(tmp_path, 10**15)
     assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def test_a_storage_that_says_no_size_is_not_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizeless = SimpleNamespace(f_blocks=0, f_bavail=0, f_frsize=4096)
+    monkeypatch.setattr(os, "statvfs", lambda _: sizeless)
+    with own_folder(tmp_path, "rank0", 10**15) as folder:
+        assert folder.is_dir()

@@ -102,6 +102,8 @@ def _remove(folder: Path) -> None:
 
 def _refuse_full(storage: Path, needed_bytes: int) -> None:
     status = os.statvfs(storage)
+    if not status.f_blocks:
+        return  # ramfs, and mounts of buckets, say no size: nobody knows what is free
     free_bytes = status.f_bavail * status.f_frsize
     if needed_bytes + SPARE_BYTES > free_bytes:
         raise RefusedError(
