@@ -4,12 +4,13 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
+from tests.direct_folder import direct_folder
 from tests.judgements import Judgements
 from tests.own_machine import enter_own_machine
 from tests.sharding import keep_shard, parse_shard
@@ -194,6 +195,13 @@ def is_ci() -> bool:
 def repository() -> Path:
     """The root of the checkout."""
     return Path(__file__).parents[1]
+
+
+@pytest.fixture
+def disk(tmp_path: Path, repository: Path) -> Iterator[Path]:
+    """An empty folder on a file system that takes O_DIRECT."""
+    with direct_folder(tmp_path, repository) as folder:
+        yield folder
 
 
 @pytest.fixture

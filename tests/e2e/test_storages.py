@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.driving import only_run, records_of, run_command
+from tests.e2e.driving import COMMAND, only_run, records_of, run_command
 
+from broadgauge.agent.emulated.namespaces import needs_user_namespace
 from broadgauge.probes.storage.file_systems import file_system_of
 
 SIZE = 8 << 20
@@ -41,10 +42,10 @@ def experiment(platform: str, shape: str, disk: Path, memory: Path) -> str:
     return text.replace("DISK", str(disk)).replace("MEMORY", str(memory))
 
 
-def run(folder: Path, platform: str, shape: str) -> dict[tuple[str, str], dict[str, Any]]:
+def run(
+    folder: Path, platform: str, shape: str, disk: Path
+) -> dict[tuple[str, str], dict[str, Any]]:
     """The record of each workload and storage."""
-    disk = folder / "disk"
-    disk.mkdir()
     (disk / "theirs.txt").write_text("kept")
     with in_memory() as here:
         # Emulated nodes have a tmpfs of their own there.
@@ -104,13 +105,13 @@ def is_counted(disk: Path) -> bool:
     return file_system is not None and file_system.is_counted
 
 
-def test_on_one_node(tmp_path: Path) -> None:
-    check(run(tmp_path, "local", "1x2"), 2, tmp_path / "disk")
+def test_on_one_node(tmp_path: Path, disk: Path) -> None:
+    check(run(tmp_path, "local", "1x2", disk), 2, disk)
 
 
 @pytest.mark.namespaces
-def test_on_two_emulated_nodes(tmp_path: Path) -> None:
-    check(run(tmp_path, "emulated", "2x1"), 2, tmp_path / "disk")
+def test_on_two_emulated_nodes(tmp_path: Path, disk: Path) -> None:
+    check(run(tmp_path, "emulated", "2x1", disk), 2, disk)
 
 
 def test_a_storage_that_is_not_there_fails_its_case_alone(tmp_path: Path) -> None:
@@ -125,3 +126,34 @@ def test_a_storage_that_is_not_there_fails_its_case_alone(tmp_path: Path) -> Non
     for record in failed:
         assert "is not there" in record["error"]["message"]
     assert {record["network"] for record in records if record["status"] == "ok"} == {"memory"}
+
+
+ON_RAMFS = """\
+name: ramfs
+platform: local
+cluster: {shapes: [1x1], device: cpu}
+storages: [{name: memory, path: FOLDER}]
+workloads:
+  - {kind: storage, name: raw, size: 1 MiB, cache: warm, repetitions: 1}
+  - {kind: storage, name: direct, size: 1 MiB, direct: true, repetitions: 1}
+launches: 1
+"""
+
+
+@pytest.mark.namespaces
+def test_a_file_system_without_direct_requests_is_said_so(tmp_path: Path) -> None:
+    """ramfs takes no O_DIRECT on any kernel."""
+    storage = tmp_path / "ramfs"
+    storage.mkdir()
+    (tmp_path / "e.yaml").write_text(ON_RAMFS.replace("FOLDER", str(storage)))
+    user = ("--user", "--map-root-user") if needs_user_namespace() else ()
+    mounted = f'mount -t ramfs ramfs "{storage}" && exec "$0" "$@"'
+    within = ("unshare", *user, "--mount", "sh", "-c", mounted, *COMMAND)
+    ran = run_command("run", "e.yaml", folder=tmp_path, command=within)
+    assert ran.returncode != 0
+    records = {record["workload"]: record for record in records_of(only_run(tmp_path))}
+    assert records["raw"]["status"] == "ok", records["raw"]["error"]
+    assert records["direct"]["status"] == "failed"
+    assert records["direct"]["error"]["kind"] == "refused"
+    assert "takes no requests past the page cache" in records["direct"]["error"]["message"]
+    assert records["direct"]["error"]["message"] in ran.stdout + ran.stderr

@@ -1,20 +1,25 @@
 """Are files written whole, and do the parts of the time add up?"""
 
+import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broadgauge.probes.storage.file_systems import file_system_of
 from broadgauge.probes.storage.page_cache import cached_bytes
 from broadgauge.probes.storage.raw_files import (
     ALIGNMENT,
     holds,
     random_request,
     read_file,
+    refuse_no_direct,
     write_file,
 )
+from broadgauge.probes.trial import RefusedError
 
 
 @given(st.integers(1, 20_000), st.integers(1, 3000))
@@ -37,11 +42,46 @@ def test_a_file_has_what_was_written(
     assert not holds(path, size, request)
 
 
-def test_direct_requests_leave_nothing_in_memory(tmp_path: Path) -> None:
-    path, request = tmp_path / "file", random_request(16 * ALIGNMENT)
+def test_direct_requests_leave_nothing_in_memory(disk: Path) -> None:
+    refuse_no_direct(disk)
+    path, request = disk / "file", random_request(16 * ALIGNMENT)
     write_file(path, 64 * ALIGNMENT, request, is_direct=True)
     read_file(path, 16 * ALIGNMENT, is_direct=True)
     fd = os.open(path, os.O_RDWR)
-    assert cached_bytes(fd) in (0, None)
+    file_system = file_system_of(disk)
+    if file_system is not None and file_system.is_counted:  # others may go through it all the same
+        assert cached_bytes(fd) in (0, None)
     os.close(fd)
     assert holds(path, 64 * ALIGNMENT, request)
+    assert [each.name for each in disk.iterdir()] == ["file"]
+
+
+def open_fails(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Where O_DIRECT is asked for, as the kernel does it: the file is there afterwards."""
+    real = os.open
+
+    def opened(path: Any, flags: int, *others: Any, **named: Any) -> int:
+        if flags & os.O_DIRECT:
+            os.close(real(path, flags & ~os.O_DIRECT, *others, **named))
+            raise OSError(number, os.strerror(number), path)
+        return real(path, flags, *others, **named)
+
+    monkeypatch.setattr(os, "open", opened)
+
+
+def test_a_file_system_without_direct_requests_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_fails(monkeypatch, errno.EINVAL)
+    with pytest.raises(RefusedError, match="no requests past the page cache: `direct: false`"):
+        refuse_no_direct(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_failure_is_not_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_fails(monkeypatch, errno.EIO)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        refuse_no_direct(tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -18,6 +18,7 @@ from broadgauge.probes.storage.raw_files import (
     holds,
     random_request,
     read_file,
+    refuse_no_direct,
     write_file,
 )
 from broadgauge.probes.trial import RefusedError, Trial
@@ -40,6 +41,8 @@ class _Raw:
         self.request = random_request(min(task.phase.request_bytes, task.phase.size_bytes))
 
     def measure(self) -> None:
+        if self.phase.is_direct:
+            refuse_no_direct(self.path.parent)
         write_file(self.path, self.phase.size_bytes, self.request, is_direct=self.phase.is_direct)
         if not holds(self.path, self.phase.size_bytes, self.request):
             raise RefusedError(f"{self.path} does not hold what was written to it")

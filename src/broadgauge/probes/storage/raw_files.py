@@ -4,12 +4,15 @@ What other phases are held against. Content is random: a file system that compre
 save. Parts follow each other without a gap, so that they add up to the whole.
 """
 
+import errno
 import mmap
 import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from broadgauge.probes.trial import RefusedError
 
 ALIGNMENT = 4096
 """What O_DIRECT wants of sizes and places: the logical block of nearly all devices. Source:
@@ -102,6 +105,21 @@ def holds(path: Path, size_bytes: int, request: mmap.mmap) -> bool:
             if file.read(length) != request[:length]:
                 return False
         return not file.read(1)
+
+
+def refuse_no_direct(folder: Path) -> None:
+    """Raises RefusedError where the file system takes no O_DIRECT, as tmpfs before Linux 6.6."""
+    path = folder / "direct"
+    try:
+        os.close(os.open(path, _flags(os.O_WRONLY | os.O_CREAT, is_direct=True), 0o600))
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise RefusedError(
+            f"the file system of {folder} takes no requests past the page cache: `direct: false`"
+        ) from error
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def _flags(flags: int, *, is_direct: bool) -> int:
