@@ -9,6 +9,10 @@ prove either."""
 AskedCache = Literal["cold", "warm"]
 Access = Literal["write", "read"]
 
+DIRECT_BYTES = 4096
+"""What O_DIRECT wants sizes and places to be multiples of: the logical block of nearly all devices.
+Source: open(2)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawPhase:

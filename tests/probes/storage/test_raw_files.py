@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broadgauge.messages.storage import DIRECT_BYTES
 from broadgauge.probes.storage.file_systems import file_system_of
 from broadgauge.probes.storage.page_cache import cached_bytes
 from broadgauge.probes.storage.raw_files import (
-    ALIGNMENT,
     holds,
     random_request,
     read_file,
@@ -44,15 +44,15 @@ def test_a_file_has_what_was_written(
 
 def test_direct_requests_leave_nothing_in_memory(disk: Path) -> None:
     refuse_no_direct(disk)
-    path, request = disk / "file", random_request(16 * ALIGNMENT)
-    write_file(path, 64 * ALIGNMENT, request, is_direct=True)
-    read_file(path, 16 * ALIGNMENT, is_direct=True)
+    path, request = disk / "file", random_request(16 * DIRECT_BYTES)
+    write_file(path, 64 * DIRECT_BYTES, request, is_direct=True)
+    read_file(path, 16 * DIRECT_BYTES, is_direct=True)
     fd = os.open(path, os.O_RDWR)
     file_system = file_system_of(disk)
     if file_system is not None and file_system.is_counted:  # others may go through it all the same
         assert cached_bytes(fd) in (0, None)
     os.close(fd)
-    assert holds(path, 64 * ALIGNMENT, request)
+    assert holds(path, 64 * DIRECT_BYTES, request)
     assert [each.name for each in disk.iterdir()] == ["file"]
 
 

@@ -14,10 +14,6 @@ from pathlib import Path
 
 from broadgauge.probes.trial import RefusedError
 
-ALIGNMENT = 4096
-"""What O_DIRECT wants of sizes and places: the logical block of nearly all devices. Source:
-open(2)."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:

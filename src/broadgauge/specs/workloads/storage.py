@@ -4,14 +4,10 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from broadgauge.messages.storage import AskedCache
+from broadgauge.messages.storage import DIRECT_BYTES, AskedCache
 from broadgauge.specs.base import Name, placed_error
 from broadgauge.specs.units import SizeBytes
 from broadgauge.specs.workloads.common import WorkloadBase
-
-DIRECT_BYTES = 4096
-"""What O_DIRECT wants sizes to be multiples of. Source: open(2); the logical block of nearly all
-devices."""
 
 
 class StorageWorkload(WorkloadBase):
