@@ -40,7 +40,9 @@ def test_cases_are_named_by_their_storages() -> None:
         "train 1x1 one node",
         "train 2x1 slow",
     ]
-    assert len({case_name(case) for case in planned().cases}) == 8
+    names = {case_name(case) for case in planned().cases}
+    assert len(names) == 8
+    assert {name.storage for name in names if name.workload == "train"} == {""}
 
 
 def test_a_rule_may_name_a_storage() -> None:

@@ -32,7 +32,8 @@ class CaseName:
     backend: Backend
     platform: PlatformKind | None = None
     """None: the run has one only."""
-    storage: str | None = None
+    storage: str = ""
+    """Empty: no files are written or read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +194,7 @@ def case_name(case: Case) -> CaseName:
         shape=case.shape,
         backend=case.backend,
         platform=case.platform,
-        storage=case.storage_name or None,
+        storage=case.storage_name,
     )
 
 
