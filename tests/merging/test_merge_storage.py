@@ -21,6 +21,8 @@ def said(
     seconds: float,
     cache: CacheState = "cold",
     device: int | None = SIZE,
+    *,
+    cached: int | None = 0,
 ) -> FileAccess:
     is_read = access == "read"
     return FileAccess(
@@ -32,6 +34,7 @@ def said(
         seconds=seconds,
         parts_s={access: 0.75 * seconds, "close": 0.25 * seconds},
         device_bytes=device if is_read else None,
+        cached_before_bytes=cached if is_read else None,
         cache=cache if is_read else None,
         file_system="ext4",
     )
@@ -79,3 +82,12 @@ def test_bytes_of_devices_that_nobody_counted_are_unknown() -> None:
     found = merged([said("read", 0, 1.0)], [said("read", 0, 2.0, device=None)])
     assert found.metrics["device_read_ratio"] is None
     assert "does not say" in found.missing["device_read_ratio"]
+
+
+def test_what_was_in_memory_before_is_of_all_ranks_or_unknown() -> None:
+    found = merged([said("read", 0, 1.0, cached=300)], [said("read", 0, 2.0, cached=SIZE)])
+    assert found.file_accesses[0].cached_before_bytes == SIZE + 300
+    found = merged([said("read", 0, 1.0, cached=300)], [said("read", 0, 2.0, cached=None)])
+    assert found.file_accesses[0].cached_before_bytes is None
+    found = merged([said("write", 0, 1.0)])
+    assert found.file_accesses[0].cached_before_bytes is None

@@ -45,7 +45,6 @@ def _row(same: tuple[FileAccess, ...]) -> FileAccessRow:
     """One repetition of all ranks, in their order."""
     rank = max(range(len(same)), key=lambda number: same[number].seconds)
     slowest = same[rank]
-    counted = [each.device_bytes for each in same if each.device_bytes is not None]
     states = {each.cache for each in same}
     state: CacheState | None = slowest.cache if len(states) == 1 else "unknown"
     return FileAccessRow(
@@ -56,8 +55,15 @@ def _row(same: tuple[FileAccess, ...]) -> FileAccessRow:
         slowest_rank=rank,
         parts_s=slowest.parts_s,
         operations=sum(each.operations_count for each in same),
-        device_bytes=sum(counted) if len(counted) == len(same) else None,
+        device_bytes=_sum_of([each.device_bytes for each in same]),
+        cached_before_bytes=_sum_of([each.cached_before_bytes for each in same]),
         cache=state,
         evidence=slowest.evidence,
         file_system=slowest.file_system,
     )
+
+
+def _sum_of(counts: Sequence[int | None]) -> int | None:
+    """None where one rank's is unknown: a sum of the others would be too small."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None

@@ -102,6 +102,8 @@ OF_FILE_ACCESSES: Mapping[str, str] = {
     "slowest_rank": "which rank that was",
     "operations": "calls to the kernel that moved bytes, of all ranks",
     "device_bytes": "read from block devices by all ranks; empty: a write, or not counted",
+    "cached_before_bytes": "of all ranks' files, in memory just before the read; empty: a write, "
+    "or the kernel does not say",
     "cache": "where the bytes of a read came from: cold, warm or unknown",
     "evidence": "what was counted of the slowest rank's read",
     "file_system": "that the storage is on, by the kernel's list of mounts",

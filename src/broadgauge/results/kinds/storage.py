@@ -14,6 +14,7 @@ _COLUMNS: dict[str, CellKind] = {
     "slowest_rank": "integer",
     "operations": "integer",
     "device_bytes": "integer",
+    "cached_before_bytes": "integer",
     "cache": "text",
     "evidence": "text",
     "file_system": "text",

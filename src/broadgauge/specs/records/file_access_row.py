@@ -19,6 +19,9 @@ class FileAccessRow(StoredModel):
     """Calls to the kernel that moved bytes, of all ranks."""
     device_bytes: int | None = None
     """Read from block devices by all ranks; None: a write, or not counted."""
+    cached_before_bytes: int | None = None
+    """Of the files of all ranks, in memory just before; None: a write, or the kernel does not say.
+    """
     cache: CacheState | None = None
     """Where the ranks' bytes came from; `unknown` where they differ. None: a write."""
     evidence: str = ""
