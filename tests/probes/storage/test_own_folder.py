@@ -103,3 +103,34 @@ def test_a_storage_that_says_no_size_is_not_full(
     monkeypatch.setattr(os, "statvfs", lambda _: sizeless)
     with own_folder(tmp_path, "rank0", 10**15) as folder:
         assert folder.is_dir()
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_rank_that_ends_between_takes_nothing_from_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """It removes the folder that both share just before the other makes its own in it."""
+    real, removed = Path.mkdir, []
+
+    def mkdir(path: Path, *others: object, **named: object) -> None:
+        if path.name == "rank0" and len(removed) < times:
+            path.parent.rmdir()
+            removed.append(path)
+        real(path, *others, **named)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    with own_folder(tmp_path, "rank0", 100) as folder:
+        assert folder.is_dir()
+    assert len(removed) == times
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_storage_that_goes_away_meanwhile_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mkdir(path: Path, **_: object) -> None:
+        if path.name == "rank0":
+            raise FileNotFoundError(path)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    assert "nothing can be written" in refused(tmp_path)

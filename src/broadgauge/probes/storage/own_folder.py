@@ -10,7 +10,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from broadgauge.probes.trial import RefusedError
@@ -19,6 +19,8 @@ NAME = "broadgauge-storage"
 MARKER = ".made-by-broadgauge"
 SPARE_BYTES = 64 << 20
 """Left free beside what is written: a file system that is full to the last byte stops others."""
+MOST_MAKINGS = 100
+"""Each is needed only where another rank ended meanwhile."""
 
 
 @contextmanager
@@ -42,15 +44,25 @@ def own_folder(storage: Path, owner: str, needed_bytes: int) -> Iterator[Path]:
 def _locked(storage: Path, folder: Path) -> Iterator[None]:
     """Made, where it is not there, and held: nothing of it is touched before."""
     _refuse_missing(storage)
-    folder.parent.mkdir(exist_ok=True)
     _refuse_foreign(folder)
-    folder.mkdir(exist_ok=True)
+    _make(folder)
     lock = os.open(folder / MARKER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         _lock(lock, folder)
         yield
     finally:
         os.close(lock)
+
+
+def _make(folder: Path) -> None:
+    """With the folder that all ranks share: the last one that ends may remove that between the two,
+    as often as there are others. Raises OSError."""
+    for _ in range(MOST_MAKINGS):
+        folder.parent.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):
+            folder.mkdir(exist_ok=True)
+            return
+    raise OSError(errno.EBUSY, f"{folder.parent} is removed again and again")
 
 
 def _refuse_missing(storage: Path) -> None:
