@@ -7,12 +7,16 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.report.sample_run import POD
+from tests.report.sample_storages import storage_run
 
 from broadgauge.analysis.analyse import analysed
 from broadgauge.report.charts.drawing import drawn
+from broadgauge.report.page import details
 from broadgauge.report.page import html as html_report
 from broadgauge.report.page.html import render, write_report
 from broadgauge.report.page.vega_runtime import runtime
+from broadgauge.report.rows.closing import columns, table_rows
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.errors import RunFolderError
 
@@ -154,3 +158,27 @@ def test_the_file_is_written_into_the_run(samples, tmp_path: Path) -> None:
     assert write_report(made) == tmp_path / "report.html"
     with pytest.raises(RunFolderError, match="can't write"):
         write_report(made, tmp_path / "no such folder" / "report.html")
+
+
+def heads(page: str) -> list[str]:
+    return re.findall(r'<th[^>]*scope="col"[^>]*>([^<]*)</th>', page)
+
+
+def test_hosts_without_a_link_have_no_columns_of_one(run: RunSummary) -> None:
+    alone, linked = str(details.hosts(storage_run())), str(details.hosts(run))
+    assert heads(alone) == ["case", "cores busy"]
+    assert "<h2>Hosts</h2>" in alone
+    assert "on the wire" not in alone
+    assert heads(linked)[:4] == ["case", "bytes per trial", "CPU per GB", "cores busy"]
+    assert "<h2>Hosts and links</h2>" in linked
+
+
+def first_title(run: RunSummary) -> str:
+    return columns(table_rows(run, analysed(run).analysis))[0].title
+
+
+def test_the_closing_table_calls_names_by_what_they_name(run: RunSummary) -> None:
+    assert first_title(run) == "network"
+    assert first_title(storage_run()) == "storage"
+    assert first_title(storage_run(network=POD)) == "network, storage"
+    assert first_title(replace(run, cases=(*run.cases, *storage_run().cases))) == "network, storage"

@@ -9,6 +9,7 @@ from broadgauge.report.page.cells import estimate_content
 from broadgauge.report.page.markup import Content, Html, join, table, tag
 from broadgauge.report.rows.cost import MEANINGS, cost_rows
 from broadgauge.report.rows.failed_trials import alike, trial_words, where_words
+from broadgauge.report.words.cells import EMPTY
 from broadgauge.report.words.findings import cause_words, why_failed
 from broadgauge.report.words.links import has_emulated, stream_title
 from broadgauge.report.words.quantities import interval, meaning_of, show, title_of
@@ -21,30 +22,37 @@ from broadgauge.specs.records.imported import IMPORTED
 from broadgauge.specs.records.record import Environment, GpuFacts, Record
 from broadgauge.specs.units import show_ratio, show_size
 
+_BYTES = "bytes per trial"
+
 
 def hosts(run: RunSummary) -> Html:
     """What did the hosts and links do meanwhile?"""
     cases = [summary for summary in run.cases if any(record.nodes for record in summary.good)]
     if not cases:
         return Html()
-    head = ("case", "bytes per trial", "CPU per GB", "cores busy", "retransmits", "dropped")
+    head = ("case", _BYTES, "CPU per GB", "cores busy", "retransmits", "dropped")
     link = (stream_title(cases), "round trip")
     has_gpus = any(record.gpus for record in run.records)
     gpu_head = ("GPU clock", "GPU power", "throttled") if has_gpus else ()
-    return join(
-        tag("h2", "Hosts and links"),
-        tag(
-            "p",
-            "Counters read from outside the ranks at the same moments on every node. Bytes are of "
-            "the busiest node and direction on the wire.",
-            class_="how",
-        ),
-        table(
-            (*head, *link, *gpu_head),
-            [_host_row(summary, has_gpus=has_gpus) for summary in cases],
-            class_="cards-below",
-        ),
+    shown, rows = _without_empty(
+        (*head, *link, *gpu_head), [_host_row(summary, has_gpus=has_gpus) for summary in cases]
     )
+    how = "Counters read from outside the ranks at the same moments on every node."
+    if _BYTES in shown:
+        how += " Bytes are of the busiest node and direction on the wire."
+    return join(
+        tag("h2", "Hosts and links" if {_BYTES, *link} & {*shown} else "Hosts"),
+        tag("p", how, class_="how"),
+        table(shown, rows, class_="cards-below"),
+    )
+
+
+def _without_empty(
+    head: Sequence[str], rows: Sequence[Sequence[Content]]
+) -> tuple[list[str], list[list[Content]]]:
+    """Columns of dashes say nothing: a run on one node has none of a link's figures."""
+    kept = [index for index in range(len(head)) if any(row[index] != EMPTY.main for row in rows)]
+    return [head[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
 
 def _host_row(summary: CaseSummary, *, has_gpus: bool) -> list[Content]:

@@ -115,7 +115,7 @@ def columns(rows: tuple[NetworkRow, ...]) -> tuple[TableColumn, ...]:
     busbw = column_like("busbw_gbyte_per_s", _values(rows, "busbw_gbyte_per_s", of_job=False))
     step, tokens, cost = (column_like(name, _values(rows, name)) for name in _OF_JOBS)
     candidates = (
-        TableColumn(title="network", cell=_network, beside=""),
+        TableColumn(title=_name_title(rows), cell=_network, beside=""),
         TableColumn(title="line rate", cell=_line_rate),
         TableColumn(title="busbw", cell=lambda row: _busbw(row, busbw), beside="of line"),
         TableColumn(title="step time", cell=lambda row: _metric(row, "step_time_s", step)),
@@ -138,6 +138,16 @@ def _values(rows: tuple[NetworkRow, ...], name: str, *, of_job: bool = True) -> 
         estimate = None if summary is None else summary.estimates.get(name)
         if estimate is not None:
             yield estimate.value
+
+
+def _name_title(rows: tuple[NetworkRow, ...]) -> str:
+    """What the names in the first column are of: see `Case.network_name`."""
+    cases = [row.job.case for row in rows]
+    has_storages = any(case.storage is not None for case in cases)
+    has_networks = any(case.storage is None or case.network is not None for case in cases)
+    if has_storages:
+        return "network, storage" if has_networks else "storage"
+    return "network"
 
 
 def _network(row: NetworkRow) -> Cell:
