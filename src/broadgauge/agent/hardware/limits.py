@@ -1,6 +1,6 @@
 """How much memory may this process lock, share and use, and how many CPUs?
 
-Source: proc(5) (limits, status, mountinfo); cgroups(7); Linux, Documentation/admin-guide/
+Source: proc(5) (limits, status); cgroups(7); Linux, Documentation/admin-guide/
 cgroup-v2.rst (memory.max, cpu.max) and cgroup-v1/memory.rst.
 """
 
@@ -9,6 +9,7 @@ import re
 from contextlib import suppress
 from pathlib import PurePosixPath
 
+from broadgauge.agent.hardware.mounts import MOUNTS, read_mounts
 from broadgauge.agent.hardware.tree import Tree, count_of_list, to_number
 from broadgauge.messages.hardware import LimitFacts
 
@@ -57,14 +58,13 @@ def _limit_lines(tree: Tree) -> list[tuple[str, tuple[str, str]]]:
 
 def _read_shm(tree: Tree) -> tuple[bool | None, int | None, int | None]:
     """Mounted? Its size and what is free of it; the last mount is the one that counts."""
-    mounts = tree.lines("/proc/self/mountinfo")
-    if not mounts:
+    lines = tree.lines(MOUNTS)
+    if not lines:
         return None, None, None
-    cells = [line.split() for line in mounts]
-    own = [each for each in cells if len(each) > 4 and each[4] == "/dev/shm"]
+    own = [mount for mount in read_mounts(lines) if mount.place == "/dev/shm"]
     if not own:
         return False, None, None
-    match = _SIZE.search(own[-1][-1])
+    match = _SIZE.search(own[-1].options)
     size = int(match[1]) * _UNITS[match[2].lower()] if match else None
     free = None
     if tree.is_live:

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Mapping
 
 from broadgauge.agent.hardware.limits import status
+from broadgauge.agent.hardware.mounts import MOUNTS, read_mounts
 from broadgauge.agent.hardware.tree import Tree, count_of_list, to_number
 from broadgauge.messages.hardware import SystemFacts
 
@@ -64,12 +65,8 @@ def _container(tree: Tree, environ: Mapping[str, str]) -> str | None:
 
 
 def _has_layered_root(tree: Tree) -> bool:
-    """Source: proc_pid_mountinfo(5): mount point, then after ` - ` the type of file system."""
-    for line in tree.lines("/proc/self/mountinfo"):
-        mount, _, kind = line.partition(" - ")
-        if mount.split()[4:5] == ["/"]:
-            return kind.startswith("overlay ")
-    return False
+    roots = [mount for mount in read_mounts(tree.lines(MOUNTS)) if mount.place == "/"]
+    return bool(roots) and roots[-1].kind == "overlay"
 
 
 def _has_capability(mask: str | None, number: int) -> bool | None:

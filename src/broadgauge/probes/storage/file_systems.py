@@ -1,17 +1,16 @@
 """On which file system is a folder, and what does the kernel count of it?"""
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from broadgauge.agent.hardware.mounts import MOUNTS, read_mounts
 
 MEMORY = frozenset({"tmpfs", "ramfs", "hugetlbfs"})
 """Their pages are the file: nothing is ever read from elsewhere."""
 COUNTED = frozenset({"ext2", "ext3", "ext4", "xfs", "f2fs"})
 """On a block device, uncompressed as a rule: what was read of it is in `read_bytes`, byte for byte.
 """
-MOUNTS = Path("/proc/self/mountinfo")
-_OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,25 +30,16 @@ class FileSystem:
         return self.kind in COUNTED
 
 
-def file_system_of(folder: Path, mounts: Path = MOUNTS) -> FileSystem | None:
+def file_system_of(folder: Path, mounts: Path = Path(MOUNTS)) -> FileSystem | None:
     """The one that the folder is on; None: the kernel's list has none for it.
 
-    Of several mounts on one place the last counts, as for the kernel. Source:
-    proc_pid_mountinfo(5).
+    Of several mounts on one place the last counts, as for the kernel.
     """
     path = os.path.realpath(folder)
     found: FileSystem | None = None
-    for line in mounts.read_text(errors="surrogateescape").splitlines():
-        fields, _, rest = line.partition(" - ")
-        place = _plain(fields.split(" ")[4])
-        if found is not None and len(place) < len(found.mounted_at):
+    for mount in read_mounts(mounts.read_text(errors="surrogateescape").split("\n")):
+        if found is not None and len(mount.place) < len(found.mounted_at):
             continue
-        if path == place or path.startswith(place.rstrip("/") + "/"):
-            kind, source, *_ = rest.split(" ")
-            found = FileSystem(kind=kind, source=_plain(source), mounted_at=place)
+        if path == mount.place or path.startswith(mount.place.rstrip("/") + "/"):
+            found = FileSystem(kind=mount.kind, source=mount.source, mounted_at=mount.place)
     return found
-
-
-def _plain(text: str) -> str:
-    """Blanks and line feeds stand there as octal numbers."""
-    return _OCTAL.sub(lambda found: chr(int(found[1], 8)), text)
