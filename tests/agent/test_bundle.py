@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+import tokenize
 import zipfile
 from collections.abc import Callable
 from io import BytesIO
@@ -23,7 +24,7 @@ def test_equal_sources_give_equal_bytes() -> None:
 
 
 @pytest.mark.parametrize("parts", [bundle.POD_PARTS, bundle.RUN_POD_PARTS])
-def test_a_pods_file_has_every_line_where_it_was_and_no_docstring(parts: tuple[str, ...]) -> None:
+def test_a_pods_file_has_every_line_where_it_was_and_no_words(parts: tuple[str, ...]) -> None:
     data = bundle.build(parts)
     assert len(data) < 350_000  # as text in a ConfigMap, which holds 1 MiB, a third more
     archive = zipfile.ZipFile(BytesIO(data))
@@ -34,6 +35,8 @@ def test_a_pods_file_has_every_line_where_it_was_and_no_docstring(parts: tuple[s
         if name.endswith(".py"):
             assert names_by_line(short) == names_by_line(source), name
             assert ast.get_docstring(ast.parse(short)) in (None, ""), name
+            tokens = tokenize.tokenize(BytesIO(short).readline)
+            assert not [token for token in tokens if token.type == tokenize.COMMENT], name
 
 
 def names_by_line(source: bytes) -> list[tuple[int, str]]:
