@@ -15,7 +15,7 @@ from broadgauge.predict.kinds import in_predict
 from broadgauge.report.kinds.registry import in_report
 from broadgauge.results.kinds.registry import in_results
 from broadgauge.running.kinds.registry import in_running
-from broadgauge.specs.workloads.workload import MODELS, Workload
+from broadgauge.specs.workloads.workload import KINDS, MODELS, StorageWorkload, Workload
 
 PACKAGE = Path(__file__).parents[1] / "src" / "broadgauge"
 REGISTRIES = {
@@ -41,10 +41,8 @@ EXAMPLES: dict[str, dict[str, object]] = {
 
 def questions(tree: ast.AST) -> Iterator[int]:
     """Lines that ask which kind of workload something is."""
-    kinds = {model.__name__ for model in MODELS.values()} | {
-        task.__name__ for task in get_args(Task)
-    }
-    words = {*MODELS}
+    models = {StorageWorkload, *MODELS, *get_args(Task)}
+    kinds, words = {model.__name__ for model in models}, {*KINDS}
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, asked]):
@@ -94,7 +92,7 @@ def test_the_type_checker_refuses_a_registry_without_a_kind(registry: str) -> No
     assert "assert_never(" in (PACKAGE / registry).read_text()
 
 
-@pytest.mark.parametrize("kind", sorted(MODELS))
+@pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_room_knows_every_kind(kind: str) -> None:
     case = make_case("local", workload={"kind": kind} | EXAMPLES.get(kind, {}))
     workload: Workload = case.workload

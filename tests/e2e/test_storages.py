@@ -9,10 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.driving import COMMAND, only_run, records_of, run_command
+from tests.e2e.driving import (
+    COMMAND,
+    Background,
+    kill_if_there,
+    only_run,
+    records_of,
+    run_command,
+    wait_until,
+)
 
 from broadgauge.agent.emulated.namespaces import needs_user_namespace
 from broadgauge.probes.storage.file_systems import file_system_of
+from broadgauge.specs.workloads.workload import GptModel
 
 SIZE = 8 << 20
 EXPERIMENT = """\
@@ -28,6 +37,15 @@ workloads:
   - {kind: storage, phase: raw, name: direct, size: 8 MiB, direct: true, storages: [disk]}
 launches: 1
 """
+SAVED = """\
+  - {kind: storage, phase: checkpoint, name: gathered, model: MODEL, format: torch, repetitions: 2}
+  - {kind: storage, phase: checkpoint, name: own, model: MODEL, asynchronous: [false, true],
+     repetitions: 2, storages: [SHARED]}
+"""
+MODEL = "{layers: 2, hidden: 128, heads: 2, vocabulary: 512, seq_len: 64}"
+STATE_BYTES = 12 * GptModel(layers=2, hidden=128, heads=2, vocabulary=512, seq_len=64).parameters
+RAW = ("raw-cache-cold", "raw-cache-warm")
+OWN = ("own-asynchronous-false", "own-asynchronous-true")
 
 
 @contextmanager
@@ -42,6 +60,12 @@ def experiment(platform: str, shape: str, disk: Path, memory: Path) -> str:
     return text.replace("DISK", str(disk)).replace("MEMORY", str(memory))
 
 
+def with_saves(text: str, shared: str) -> str:
+    """`shared`: names of the storages that all nodes see."""
+    saved = SAVED.replace("MODEL", MODEL).replace("SHARED", shared)
+    return text.replace("launches: 1", f"{saved}launches: 1")
+
+
 def run(
     folder: Path, platform: str, shape: str, disk: Path
 ) -> dict[tuple[str, str], dict[str, Any]]:
@@ -50,7 +74,9 @@ def run(
     with in_memory() as here:
         # Emulated nodes have a tmpfs of their own there.
         memory = here if platform == "local" else Path("/dev/shm")
-        (folder / "e.yaml").write_text(experiment(platform, shape, disk, memory))
+        shared = "disk, memory" if platform == "local" else "disk"
+        text = with_saves(experiment(platform, shape, disk, memory), shared)
+        (folder / "e.yaml").write_text(text)
         ran = run_command("run", "e.yaml", folder=folder)
         assert ran.returncode == 0, ran.stderr
         assert [path.name for path in disk.iterdir()] == ["theirs.txt"]
@@ -70,15 +96,14 @@ def _cases(plan: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def check(found: dict[tuple[str, str], dict[str, Any]], ranks: int, disk: Path) -> None:
-    assert set(found) == {
-        *(
-            (name, where)
-            for name in ("raw-cache-cold", "raw-cache-warm")
-            for where in ("disk", "memory")
-        ),
-        ("direct", "disk"),
-    }
+    both = {(name, where) for name in (*RAW, "gathered") for where in ("disk", "memory")}
+    shared = {(name, where) for name in OWN for where in ("disk", "memory")}
+    assert both | {("direct", "disk")} <= set(found) <= both | shared | {("direct", "disk")}
+    assert {(name, "disk") for name in OWN} <= set(found)
     for (name, where), record in found.items():
+        if name in (*OWN, "gathered"):
+            check_saves(record, ranks, is_counted=where == "disk" and is_counted(disk))
+            continue
         rows = record["file_accesses"]
         assert [row["access"] for row in rows] == ["write"] * (len(rows) // 2) + ["read"] * (
             len(rows) // 2
@@ -98,6 +123,19 @@ def check(found: dict[tuple[str, str], dict[str, Any]], ranks: int, disk: Path) 
                 assert is_read == (asked == "cold")
     findings = found["raw-cache-cold", "memory"]["findings"]
     assert "other-cache" in [finding["rule"] for finding in findings]
+
+
+def check_saves(record: dict[str, Any], ranks: int, *, is_counted: bool) -> None:
+    """That each reads back bit by bit was asked by the ranks: they refuse the trial else."""
+    assert len(record["file_accesses"]) == 2
+    for row in record["file_accesses"]:
+        assert STATE_BYTES <= row["size_bytes"] < 1.5 * STATE_BYTES
+        assert row["operations"]
+        assert (row["device_bytes"] >= row["size_bytes"]) == is_counted
+        assert len(row["parts_of_ranks"]) == ranks
+        assert sum(row["parts_s"].values()) == pytest.approx(row["time_s"])
+        assert 0 < row["stall_s"] <= row["time_s"]
+    assert 0 < record["metrics"]["save_stall_s"] <= record["metrics"]["save_durable_s"]
 
 
 def is_counted(disk: Path) -> bool:
@@ -157,3 +195,49 @@ def test_a_file_system_without_direct_requests_is_said_so(tmp_path: Path) -> Non
     assert records["direct"]["error"]["kind"] == "refused"
     assert "takes no requests past the page cache" in records["direct"]["error"]["message"]
     assert records["direct"]["error"]["message"] in ran.stdout + ran.stderr
+
+
+@pytest.mark.namespaces
+def test_a_checkpoint_that_nobody_could_load_is_refused(tmp_path: Path) -> None:
+    """Nodes have a memory of their own."""
+    workload = f"{{kind: storage, phase: checkpoint, model: {MODEL}}}"
+    begin, _ = EXPERIMENT.split("  - {name: disk")
+    text = f"{begin}  - {{name: memory, path: /dev/shm}}\nworkloads: [{workload}]\nlaunches: 1\n"
+    (tmp_path / "e.yaml").write_text(text.replace("PLATFORM", "emulated").replace("SHAPE", "2x1"))
+    ran = run_command("run", "e.yaml", folder=tmp_path)
+    assert ran.returncode != 0
+    (record,) = records_of(only_run(tmp_path))
+    assert record["error"]["kind"] == "refused"
+    assert "nodes do not share /dev/shm" in record["error"]["message"]
+
+
+LONG = """\
+name: saves
+platform: local
+cluster: {shapes: [1x1], device: cpu}
+storages: [{name: disk, path: disk}]
+workloads:
+  - {kind: storage, phase: checkpoint, model: MODEL, format: torch, repetitions: 100}
+launches: 1
+"""
+
+
+def test_a_run_that_is_killed_while_it_saves_is_resumed(empty_folder: Path) -> None:
+    """What it left on the storage is removed by the next that works there, and nothing else is."""
+    disk = empty_folder / "disk"
+    disk.mkdir()
+    (disk / "theirs.txt").write_text("kept")
+    (empty_folder / "e.yaml").write_text(LONG.replace("MODEL", MODEL))
+    with Background(("run", "e.yaml"), empty_folder) as tool:
+        wait_until(lambda: any(disk.glob("*/rank0/save*")))
+        for pid in (tool.process.pid, *tool.pids()):
+            kill_if_there(pid)
+        tool.end()
+    assert list(disk.glob("*/rank0/*"))
+    assert records_of(only_run(empty_folder)) == []
+    resumed = run_command("run", "--resume", str(only_run(empty_folder)), folder=empty_folder)
+    assert resumed.returncode == 0, resumed.stderr
+    (record,) = records_of(only_run(empty_folder))
+    assert record["status"] == "ok"
+    assert len(record["file_accesses"]) == 100
+    assert [path.name for path in disk.iterdir()] == ["theirs.txt"]

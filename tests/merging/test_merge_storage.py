@@ -9,9 +9,9 @@ from broadgauge.merging.rank_blocks import read_blocks
 from broadgauge.merging.storage import merge_storage
 from broadgauge.messages.codec import encode
 from broadgauge.messages.storage import Access, CacheState, FileAccess
-from broadgauge.specs.workloads.workload import StorageWorkload
+from broadgauge.specs.workloads.workload import RawFilesWorkload
 
-WORKLOAD = StorageWorkload(kind="storage")
+WORKLOAD = RawFilesWorkload(kind="storage")
 SIZE = 1_000_000
 
 
@@ -43,7 +43,7 @@ def said(
 def merged(*ranks: list[FileAccess]):
     case = make_case(WORKLOAD, nodes=1, ranks_per_node=len(ranks))
     blocks = read_blocks([[encode(each) for each in rank] for rank in ranks])
-    return merge_storage(case, blocks, ())
+    return merge_storage(case, WORKLOAD, blocks, ())
 
 
 times = st.lists(st.floats(1e-4, 10), min_size=2, max_size=2)

@@ -1,6 +1,6 @@
-"""A run of files on storages alone, made up: two workloads on one node, without a network."""
+"""A run of files on storages alone, made up: on one node without a network, or on two."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from broadgauge.messages.storage import Access
@@ -12,20 +12,25 @@ from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
 from broadgauge.specs.records.file_access_row import FileAccessRow
 from broadgauge.specs.records.record import NodeUse, Record, Status
 from broadgauge.specs.storages.storage import Storage
-from broadgauge.specs.workloads.workload import StorageWorkload
+from broadgauge.specs.workloads.workload import CheckpointWorkload, RawFilesWorkload, Workload
 
 WORKLOADS = tuple(
-    StorageWorkload(kind="storage", name=f"raw-cache-{cache}", cache=cache)
+    RawFilesWorkload(kind="storage", name=f"raw-cache-{cache}", cache=cache)
     for cache in ("cold", "warm")
 )
+SAVE = CheckpointWorkload(kind="storage", phase="checkpoint", name="save")
+SAVE_PARTS_S = {"plan": 0.5, "serialise": 3.0, "write": 2.0, "fsync": 1.5, "fsync folder": 1.0}
 STORAGES = (Storage(name="disk", path="/mnt"), Storage(name="memory", path="/dev/shm"))
 
 
 def storage_run(
-    storages: Sequence[Storage] = STORAGES, network: Network | None = None
+    storages: Sequence[Storage] = STORAGES,
+    network: Network | None = None,
+    workloads: Sequence[Workload] = WORKLOADS,
+    save_parts_s: Mapping[str, float] = SAVE_PARTS_S,
 ) -> RunSummary:
-    """Each workload on each storage, in two launches."""
-    cases = [_case(workload, each, network) for workload in WORKLOADS for each in storages]
+    """Each workload on each storage, in two launches. `save_parts_s`: of each rank's saves."""
+    cases = [_case(workload, each, network) for workload in workloads for each in storages]
     launches = [
         PlannedLaunch(
             launch_id=f"b{block}.l{index}",
@@ -40,7 +45,7 @@ def storage_run(
         experiment_name="x", seed=0, cases=tuple(cases), launches=tuple(launches), expected_s=1
     )
     records = [
-        _record(cases[index % len(cases)], launch, index % len(cases))
+        _record(cases[index % len(cases)], launch, index % len(cases), save_parts_s)
         for index, launch in enumerate(launches)
     ]
     return summarise_run(
@@ -48,7 +53,7 @@ def storage_run(
     )
 
 
-def _case(workload: StorageWorkload, storage: Storage, network: Network | None) -> Case:
+def _case(workload: Workload, storage: Storage, network: Network | None) -> Case:
     return Case(
         workload=workload,
         network=network,
@@ -61,8 +66,20 @@ def _case(workload: StorageWorkload, storage: Storage, network: Network | None) 
     )
 
 
-def _record(case: Case, launch: PlannedLaunch, position: int) -> Record:
+def _record(
+    case: Case, launch: PlannedLaunch, position: int, save_parts_s: Mapping[str, float]
+) -> Record:
     rate = 1.0 + position + 0.01 * launch.block
+    metrics = {"read_gbyte_per_s": rate, "write_gbyte_per_s": 0.5 * rate}
+    accesses = (_access("write", 2 / rate), _access("read", 1 / rate))
+    if case.workload == SAVE:
+        save = _save(save_parts_s, case.world_size)
+        metrics = {
+            "save_stall_s": save.stall_s or 0.0,
+            "save_durable_s": save.time_s,
+            "write_gbyte_per_s": save.size_bytes / 1e9 / save.time_s,
+        }
+        accesses = (save,)
     return Record(
         record_id=launch.trials[0].trial_id,
         case_key=case.key,
@@ -76,9 +93,9 @@ def _record(case: Case, launch: PlannedLaunch, position: int) -> Record:
         started_unix_s=float(launch.block),
         ended_unix_s=launch.block + 1.0,
         status=Status.OK,
-        metrics={"read_gbyte_per_s": rate, "write_gbyte_per_s": 0.5 * rate, "cpu_busy_ratio": 0.3},
+        metrics=metrics | {"cpu_busy_ratio": 0.3},
         nodes=(_node(),),
-        file_accesses=(_access("write", 2 / rate), _access("read", 1 / rate)),
+        file_accesses=accesses,
     )
 
 
@@ -104,5 +121,22 @@ def _access(access: Access, time_s: float) -> FileAccessRow:
         parts_s={"open": 0.1 * time_s, "moving": 0.9 * time_s},
         operations=1000,
         cache="cold" if access == "read" else None,
+        file_system="ext4",
+    )
+
+
+def _save(parts_s: Mapping[str, float], num_ranks: int) -> FileAccessRow:
+    """Training waits until the folder is fsync'd."""
+    time_s = sum(parts_s.values())
+    return FileAccessRow(
+        access="write",
+        repetition=0,
+        size_bytes=10**9,
+        time_s=time_s,
+        slowest_rank=0,
+        parts_s=dict(parts_s),
+        stall_s=time_s - parts_s["fsync folder"],
+        parts_of_ranks=(dict(parts_s),) * num_ranks,
+        operations=1000,
         file_system="ext4",
     )

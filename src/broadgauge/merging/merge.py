@@ -34,8 +34,8 @@ class MergedTrial:
 
     Series: training `step_time_s`, `step_without_communication_s` and `loss`, one value a step;
     collectives `iteration_time_s`, rows of (index in `measurement.collectives`, seconds); commands
-    one by each metric's name; storages `write_time_s` and `read_time_s`, one value a repetition.
-    Empty ones are left out.
+    one by each metric's name; storages `write_time_s` and `read_time_s`, or of checkpoints
+    `save_stall_s` and `save_durable_s`, one value a repetition. Empty ones are left out.
     """
 
     measurement: Measurement
@@ -65,8 +65,8 @@ def _find(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> Measur
             return merge_collectives(case, ranks, outcome.marks)
         case TrainWorkload() as train:
             return merge_training(case, train, ranks, outcome.marks, peak_flops)
-        case StorageWorkload():
-            return merge_storage(case, ranks, outcome.marks)
+        case StorageWorkload() as storage:
+            return merge_storage(case, storage, ranks, outcome.marks)
         case CommandWorkload() as command:
             return merge_command(case, command, ranks, outcome.marks)
         case _:

@@ -6,29 +6,40 @@ from collections.abc import Sequence
 from broadgauge.merging.counters import intervals_by_label
 from broadgauge.merging.metrics import MeasurementBuilder, put_cores
 from broadgauge.merging.rank_blocks import RankBlocks, same_of_all_ranks
-from broadgauge.messages.storage import Access, CacheState, FileAccess
+from broadgauge.messages.storage import CacheState, FileAccess
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
 from broadgauge.specs.records.file_access_row import FileAccessRow
+from broadgauge.specs.workloads.workload import StorageWorkload
 
 NOT_ENDED = "no repetition was finished by all ranks"
 
 
 def merge_storage(
-    case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]
+    case: Case, workload: StorageWorkload, ranks: Sequence[RankBlocks], marks: Sequence[Mark]
 ) -> MeasurementBuilder:
     found = MeasurementBuilder()
     same = same_of_all_ranks([rank.of(FileAccess) for rank in ranks], case.world_size)
     found.file_accesses = rows = tuple(map(_row, same))
-    accesses: tuple[Access, ...] = ("write", "read")
-    for access in accesses:
-        of_access = [row for row in rows if row.access == access]
-        found.series[f"{access}_time_s"] = times_s = tuple(row.time_s for row in of_access)
-        mean_s = statistics.fmean(times_s) if times_s else None
-        rate = of_access[0].size_bytes / mean_s / 1e9 if mean_s else None
-        found.put(f"{access}_time_s", mean_s, NOT_ENDED)
-        found.put(f"{access}_gbyte_per_s", rate, NOT_ENDED)
-    reads = [row for row in rows if row.access == "read"]
+    writes = [row for row in rows if row.access == "write"]
+    if workload.saved_model is None:
+        _put_times(found, "write_time_s", [row.time_s for row in writes])
+    else:
+        _put_times(found, "save_durable_s", [row.time_s for row in writes])
+        _put_times(
+            found, "save_stall_s", [row.stall_s for row in writes if row.stall_s is not None]
+        )
+    _put_rate(found, "write_gbyte_per_s", writes)
+    if workload.reads_back:
+        _put_reads(found, [row for row in rows if row.access == "read"])
+    intervals = intervals_by_label(marks)
+    put_cores(found, [intervals[each[0].label] for each in same if each[0].label in intervals])
+    return found
+
+
+def _put_reads(found: MeasurementBuilder, reads: Sequence[FileAccessRow]) -> None:
+    _put_times(found, "read_time_s", [row.time_s for row in reads])
+    _put_rate(found, "read_gbyte_per_s", reads)
     counted = [row.device_bytes / row.size_bytes for row in reads if row.device_bytes is not None]
     is_counted = bool(counted) and len(counted) == len(reads)
     found.put(
@@ -36,15 +47,24 @@ def merge_storage(
         statistics.fmean(counted) if is_counted else None,
         "the kernel does not say what was read from devices" if reads else NOT_ENDED,
     )
-    intervals = intervals_by_label(marks)
-    put_cores(found, [intervals[each[0].label] for each in same if each[0].label in intervals])
-    return found
+
+
+def _put_times(found: MeasurementBuilder, metric: str, times_s: Sequence[float]) -> None:
+    """Their mean, and each of them."""
+    found.series[metric] = tuple(times_s)
+    found.put(metric, statistics.fmean(times_s) if times_s else None, NOT_ENDED)
+
+
+def _put_rate(found: MeasurementBuilder, metric: str, rows: Sequence[FileAccessRow]) -> None:
+    mean_s = statistics.fmean(row.time_s for row in rows) if rows else None
+    found.put(metric, rows[0].size_bytes / mean_s / 1e9 if mean_s else None, NOT_ENDED)
 
 
 def _row(same: tuple[FileAccess, ...]) -> FileAccessRow:
     """One repetition of all ranks, in their order."""
     rank = max(range(len(same)), key=lambda number: same[number].seconds)
     slowest = same[rank]
+    stalls_s = [each.stall_s for each in same if each.stall_s is not None]
     states = {each.cache for each in same}
     state: CacheState | None = slowest.cache if len(states) == 1 else "unknown"
     return FileAccessRow(
@@ -54,7 +74,9 @@ def _row(same: tuple[FileAccess, ...]) -> FileAccessRow:
         time_s=slowest.seconds,
         slowest_rank=rank,
         parts_s=slowest.parts_s,
-        operations=sum(each.operations_count for each in same),
+        stall_s=max(stalls_s, default=None),
+        parts_of_ranks=tuple(each.parts_s for each in same) if stalls_s else (),
+        operations=_sum_of([each.operations_count for each in same]),
         device_bytes=_sum_of([each.device_bytes for each in same]),
         cached_before_bytes=_sum_of([each.cached_before_bytes for each in same]),
         cache=state,

@@ -3,11 +3,16 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from broadgauge.messages.model_shape import ModelShape
+
 CacheState = Literal["cold", "warm", "unknown"]
 """Where the bytes of a read came from: not out of this machine's memory, out of it, or nobody can
 prove either."""
 AskedCache = Literal["cold", "warm"]
 Access = Literal["write", "read"]
+CheckpointFormat = Literal["torch", "distributed"]
+StateDict = Literal["full", "sharded"]
+"""Gathered to rank 0, which writes it; or each rank writes what it holds."""
 
 DIRECT_BYTES = 4096
 """What O_DIRECT wants sizes and places to be multiples of: the logical block of nearly all devices.
@@ -25,6 +30,25 @@ class RawPhase:
     """Of one call."""
     is_direct: bool
     """Past the page cache (O_DIRECT), as training's files are never read."""
+    cache: AskedCache
+    """What reads are to find in memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointPhase:
+    """A training's state is saved, until it is durable."""
+
+    kind: Literal["checkpoint"] = "checkpoint"
+    model: ModelShape
+    has_optimizer_state: bool
+    """AdamW's moments, too."""
+    is_sharded: bool
+    """Does each rank hold a shard of the state, or all of it?"""
+    format: CheckpointFormat
+    state_dict: StateDict
+    is_async: bool
+    files_bytes: int
+    """Of the whole state, without names and sizes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +56,7 @@ class StorageTask:
     kind: Literal["storage"] = "storage"
     folder: str
     """Of the storage; ranks work in a folder of their own below it."""
-    phase: RawPhase
-    cache: AskedCache
-    """What reads are to find in memory."""
+    phase: RawPhase | CheckpointPhase
     repetitions: int
 
 
@@ -48,13 +70,16 @@ class FileAccess:
     label: str
     access: Access
     size_bytes: int
-    operations_count: int
-    """Calls to the kernel that moved bytes."""
+    operations_count: int | None
+    """Calls to the kernel that moved bytes; None: not counted."""
     seconds: float
+    """Of a write, until it is durable as far as this rank goes."""
     parts_s: dict[str, float] = field(default_factory=dict)
     """By name, in their order; they add up to `seconds`."""
+    stall_s: float | None = None
+    """How long does training wait of that? None: nothing is trained."""
     device_bytes: int | None = None
-    """Read from block devices by this process meanwhile; None: not counted."""
+    """Read from block devices by this process meanwhile, or written to them; None: not counted."""
     cached_before_bytes: int | None = None
     cache: CacheState | None = None
     """Of a read; None: a write."""

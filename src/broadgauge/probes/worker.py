@@ -91,7 +91,7 @@ def measure(trial: Trial, device: Device) -> None:
         case TrainTask() as task:
             measure_training(trial, task, device)
         case StorageTask() as task:
-            measure_storage(trial, task)
+            measure_storage(trial, task, device)
         case CommandTask():
             raise TypeError("a command is run by broadgauge.probes.command")
         case unknown:

@@ -99,10 +99,13 @@ def _engine_overrides(
 
 def _has_engine(entry: dict[object, object]) -> bool:
     """Is it of a kind that several programs can measure?"""
+    from broadgauge.specs.text.fields import discriminators
     from broadgauge.specs.workloads.workload import MODELS
 
-    model = MODELS.get(str(entry.get("kind")))
-    return model is not None and "engine" in model.model_fields
+    return any(
+        entry.get("kind") in discriminators(model) and "engine" in model.model_fields
+        for model in MODELS
+    )
 
 
 class FileReader:

@@ -9,11 +9,11 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.records.file_access_row import FileAccessRow
 from broadgauge.specs.records.record import Record, Severity
 from broadgauge.specs.storages.storage import Storage
-from broadgauge.specs.workloads.workload import StorageWorkload
+from broadgauge.specs.workloads.workload import RawFilesWorkload
 
 
 def a_case(cache: AskedCache, **changes: object) -> Case:
-    workload = StorageWorkload.model_validate({"kind": "storage", "cache": cache} | changes)
+    workload = RawFilesWorkload.model_validate({"kind": "storage", "cache": cache} | changes)
     return Case(
         workload=workload,
         network=None,

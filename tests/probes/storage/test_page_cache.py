@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from broadgauge.probes.storage.cache_proof import SeenRead, proof_of
 from broadgauge.probes.storage.file_systems import FileSystem, file_system_of
-from broadgauge.probes.storage.page_cache import cached_bytes, device_read_bytes, let_go
+from broadgauge.probes.storage.page_cache import cached_bytes, let_go
+from broadgauge.probes.storage.process_io import io_since, process_io
 
 SIZE = 4 << 20
 EXT4 = FileSystem(kind="ext4", source="/dev/vda", mounted_at="/")
@@ -21,11 +22,11 @@ COUNTS = st.none() | st.integers(0, 2 * SIZE)
 
 
 def read_whole(path: Path, fd: int) -> SeenRead:
-    before, device = cached_bytes(fd), device_read_bytes()
+    cached, before = cached_bytes(fd), process_io()
     path.read_bytes()
-    after = device_read_bytes()
-    seen = None if device is None or after is None else after - device
-    return SeenRead(size_bytes=SIZE, device_bytes=seen, cached_before_bytes=before)
+    counted = io_since(before)
+    seen = None if counted is None else counted.device_read_bytes
+    return SeenRead(size_bytes=SIZE, device_bytes=seen, cached_before_bytes=cached)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.report.sample_run import POD
-from tests.report.sample_storages import storage_run
+from tests.report.sample_storages import SAVE, SAVE_PARTS_S, storage_run
 
 from broadgauge.analysis.analyse import analysed
 from broadgauge.report.charts.collectives import busbw_chart
@@ -26,6 +26,7 @@ from broadgauge.report.charts.points import (
     smoothed,
     step_boxes,
 )
+from broadgauge.report.charts.save_timelines import save_timelines
 from broadgauge.report.charts.storage_pictures import STORAGE_PICTURES
 from broadgauge.report.charts.training import cost_chart, throughput_chart
 from broadgauge.results.model import RunSummary
@@ -103,6 +104,21 @@ def test_each_workload_on_a_storage_has_its_own_bar(network: Network | None) -> 
         assert chart.spec is not None
         labels = [row["case"] for row in chart.spec["data"]["values"]]
         assert len(labels) == len(set(labels)) == len(run.cases) == 4
+
+
+def test_each_rank_of_a_save_has_a_line_without_gaps() -> None:
+    run = storage_run(network=POD, workloads=[SAVE])
+    spec = save_timelines(run, run.cases)
+    assert spec is not None
+    rows = spec["layer"][0]["data"]["values"]
+    lines = {label: list(rows) for label, rows in itertools.groupby(rows, lambda row: row["case"])}
+    assert len(lines) == 4  # two ranks on each of two storages
+    for parts in lines.values():
+        assert [row["part"] for row in parts] == list(SAVE_PARTS_S)
+        assert [row["start"] for row in parts[1:]] == [row["end"] for row in parts[:-1]]
+        assert parts[-1]["end"] == sum(SAVE_PARTS_S.values())
+    assert {row["stall"] for row in spec["layer"][1]["data"]["values"]} == {7.0}
+    assert save_timelines(storage_run(), storage_run().cases) is None
 
 
 def test_cost_stands_on_the_step_without_communication(run: RunSummary) -> None:

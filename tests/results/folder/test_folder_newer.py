@@ -32,9 +32,10 @@ from broadgauge.specs.records.record import Environment, NodeFacts, Record
 from broadgauge.specs.secrets.variables import FromEnvironment
 from broadgauge.specs.storages.storage import Storage
 from broadgauge.specs.workloads.workload import (
+    CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
-    StorageWorkload,
+    RawFilesWorkload,
     TrainWorkload,
 )
 
@@ -82,7 +83,8 @@ WORKLOADS = (
             "data": {"samples": 9, "mean_length": 8},
         }
     ),
-    StorageWorkload.model_validate({"kind": "storage", "name": "raw"}),
+    RawFilesWorkload.model_validate({"kind": "storage", "name": "raw"}),
+    CheckpointWorkload.model_validate({"kind": "storage", "phase": "checkpoint", "name": "save"}),
 )
 DISK = Storage(name="disk", path="/mnt")
 NETWORKS = (

@@ -26,6 +26,6 @@ def in_advise(workload: Workload) -> KindInAdvise:
         case CommandWorkload():
             return CommandInAdvise()
         case StorageWorkload():
-            return StorageInAdvise()
+            return StorageInAdvise(workload)
         case _:
             assert_never(workload)

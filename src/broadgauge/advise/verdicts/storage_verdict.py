@@ -13,7 +13,7 @@ def verdict_of_storage(summary: CaseSummary) -> Verdict:
     writes = [row for row in rows if row.access == "write"]
     reads = [row for row in rows if row.access == "read"]
     words = [f"reads were {_states(reads)}"]
-    part, share = _longest_part(writes)
+    part, share = longest_part(writes)
     words.append(f"{part} is {share * 100:.0f} % of a write")
     kinds = sorted({row.file_system or "unknown" for row in rows})
     evidence = (
@@ -29,7 +29,7 @@ def _states(reads: list[FileAccessRow]) -> str:
     return " or ".join(sorted({row.cache or "unknown" for row in reads}))
 
 
-def _longest_part(rows: list[FileAccessRow]) -> tuple[str, float]:
+def longest_part(rows: list[FileAccessRow]) -> tuple[str, float]:
     """By its share of the time of all of them."""
     totals: dict[str, float] = {}
     for row in rows:

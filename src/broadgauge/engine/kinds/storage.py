@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 
 from broadgauge.engine.kinds.kind import KindInEngine
-from broadgauge.engine.transfers import PROCESS_GROUP_S
+from broadgauge.engine.transfers import PROCESS_GROUP_S, transfer_s
 from broadgauge.specs.case import Case
 from broadgauge.specs.workloads.workload import StorageWorkload
 
 SLOW_GBYTE_PER_S = 0.2
 """Where nothing is said of the storage. A guess: a network disk of a cloud."""
+MODEL_S = 3.0
+"""To import what shards a model, and to build it."""
+MADE_S_PER_GBYTE = 2.0
+"""To make a state and to compare it with what was read. A guess: one core, and memory."""
 _BETWEEN_S = 0.05
 """Marks and counters, at each repetition."""
 
@@ -22,15 +26,23 @@ class StorageInEngine(KindInEngine):
     def trial_s(self, case: Case) -> float:
         """Ranks of a node share what the storage reads and writes."""
         workload = self.storage
-        of_node = workload.size * case.ranks_per_node / 1e9
+        of_node = workload.files_bytes(case.world_size) / case.nodes / 1e9
         said = case.storage
         read = (said and said.read_gbyte_per_s) or SLOW_GBYTE_PER_S
         write = (said and said.write_gbyte_per_s) or SLOW_GBYTE_PER_S
-        once_s = of_node / read + of_node / write + 2 * _BETWEEN_S
-        return PROCESS_GROUP_S[case.backend] + (workload.repetitions + 1) * once_s
+        once_s = of_node / write + _BETWEEN_S
+        if workload.reads_back:
+            once_s += of_node / read + _BETWEEN_S
+        made_s = 0.0
+        if workload.saved_model is not None:
+            state_gbyte = workload.files_bytes(case.world_size) / 1e9
+            made_s = MODEL_S + state_gbyte * (MADE_S_PER_GBYTE + 1 / read)
+            if case.world_size > 1:  # at most: it is gathered
+                once_s += transfer_s(case, "all_gather", workload.files_bytes(case.world_size))
+        return PROCESS_GROUP_S[case.backend] + made_s + (workload.repetitions + 1) * once_s
 
     def written_bytes(self, case: Case) -> int:
-        return self.storage.written_bytes * case.world_size
+        return self.storage.written_bytes(case.world_size)
 
     @property
     def uses_folder(self) -> bool:

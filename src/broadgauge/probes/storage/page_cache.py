@@ -8,8 +8,6 @@ that one may not write.
 import ctypes
 import errno
 import os
-import re
-from pathlib import Path
 
 CACHESTAT = 451
 """Of all architectures. Source: Linux, include/uapi/asm-generic/unistd.h."""
@@ -47,14 +45,3 @@ def let_go(fd: int) -> None:
     mapped, and all of a file system that is memory: whether it did is seen by `cached_bytes`."""
     os.fsync(fd)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def device_read_bytes() -> int | None:
-    """What this process has had read from block devices so far; None: the kernel does not say.
-    File systems that are memory, a network or a program of a user count nothing."""
-    try:
-        told = Path("/proc/self/io").read_text()
-    except OSError:
-        return None
-    found = re.search(r"^read_bytes: (\d+)$", told, re.MULTILINE)
-    return None if found is None else int(found[1])

@@ -7,12 +7,20 @@ waited for in the next one's figures.
 import os
 from pathlib import Path
 
-from broadgauge.messages.storage import Access, FileAccess, StorageTask
-from broadgauge.messages.vocabulary import Phase
+from broadgauge.messages.storage import (
+    Access,
+    CheckpointPhase,
+    FileAccess,
+    RawPhase,
+    StorageTask,
+)
+from broadgauge.messages.vocabulary import Phase, assert_never
+from broadgauge.probes.devices import Device
 from broadgauge.probes.storage.cache_proof import SeenRead, proof_of
 from broadgauge.probes.storage.file_systems import file_system_of
 from broadgauge.probes.storage.own_folder import own_folder
-from broadgauge.probes.storage.page_cache import cached_bytes, device_read_bytes, let_go
+from broadgauge.probes.storage.page_cache import cached_bytes, let_go
+from broadgauge.probes.storage.process_io import io_since, process_io
 from broadgauge.probes.storage.raw_files import (
     Timed,
     holds,
@@ -24,21 +32,32 @@ from broadgauge.probes.storage.raw_files import (
 from broadgauge.probes.trial import RefusedError, Trial
 
 
-def measure_storage(trial: Trial, task: StorageTask) -> None:
+def measure_storage(trial: Trial, task: StorageTask, device: Device) -> None:
     """Raises RefusedError where the storage can't be used, and OSError where it fails."""
     identity = trial.identity
     trial.begin_phase(Phase.WARM_UP)
-    needed_bytes = task.phase.size_bytes * identity.local_world_size
-    with own_folder(Path(task.folder), f"rank{identity.rank}", needed_bytes) as folder:
-        _Raw(trial, task, folder).measure()
+    owner, storage = f"rank{identity.rank}", Path(task.folder)
+    match task.phase:
+        case RawPhase() as phase:
+            needed_bytes = phase.size_bytes * identity.local_world_size
+            with own_folder(storage, owner, needed_bytes) as folder:
+                _Raw(trial, task, phase, folder).measure()
+        case CheckpointPhase() as phase:
+            # Its parts that speak to other ranks are not needed by the other phases.
+            from broadgauge.probes.storage.checkpoint import CheckpointMeasurement
+
+            with own_folder(storage, owner, phase.files_bytes) as folder:
+                CheckpointMeasurement(trial, phase, folder, device).measure(task.repetitions)
+        case unknown:
+            assert_never(unknown)
 
 
 class _Raw:
-    def __init__(self, trial: Trial, task: StorageTask, folder: Path) -> None:
-        self.trial, self.task, self.phase = trial, task, task.phase
+    def __init__(self, trial: Trial, task: StorageTask, phase: RawPhase, folder: Path) -> None:
+        self.trial, self.task, self.phase = trial, task, phase
         self.path = folder / "raw"
         self.file_system = file_system_of(folder)
-        self.request = random_request(min(task.phase.request_bytes, task.phase.size_bytes))
+        self.request = random_request(min(phase.request_bytes, phase.size_bytes))
 
     def measure(self) -> None:
         if self.phase.is_direct:
@@ -63,19 +82,18 @@ class _Raw:
     def _read(self, label: str) -> None:
         fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         try:
-            if self.task.cache == "cold":
+            if self.phase.cache == "cold":
                 let_go(fd)
             cached = cached_bytes(fd)
         finally:
             os.close(fd)
         with self.trial.between_marks(label):
-            before = device_read_bytes()
+            before = process_io()
             timed = read_file(self.path, len(self.request), is_direct=self.phase.is_direct)
-            after = device_read_bytes()
-        from_device = None if before is None or after is None else after - before
+            counted = io_since(before)
         seen = SeenRead(
             size_bytes=self.phase.size_bytes,
-            device_bytes=from_device,
+            device_bytes=None if counted is None else counted.device_read_bytes,
             cached_before_bytes=None if cached is None else min(cached, self.phase.size_bytes),
         )
         self.trial.say(self._access(label, "read", timed, seen))

@@ -7,11 +7,11 @@ save. Parts follow each other without a gap, so that they add up to the whole.
 import errno
 import mmap
 import os
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from broadgauge.probes.storage.stopwatch import Stopwatch
 from broadgauge.probes.trial import RefusedError
 
 
@@ -23,19 +23,6 @@ class Timed:
     @property
     def seconds(self) -> float:
         return sum(self.parts_s.values())
-
-
-@dataclass(slots=True)
-class Stopwatch:
-    """Cuts the time since it was made into parts."""
-
-    parts_s: dict[str, float] = field(default_factory=dict)
-    _last_s: float = field(default_factory=time.perf_counter)
-
-    def ends(self, part: str) -> None:
-        now_s = time.perf_counter()
-        self.parts_s[part] = self.parts_s.get(part, 0.0) + now_s - self._last_s
-        self._last_s = now_s
 
 
 def random_request(size_bytes: int) -> mmap.mmap:

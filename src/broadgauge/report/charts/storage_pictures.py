@@ -4,13 +4,15 @@ from collections.abc import Iterator, Sequence
 
 from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.charts.parts import bars_chart, tips
+from broadgauge.report.charts.save_timelines import save_timelines
 from broadgauge.report.kinds.kind import Chart, ChartGroup
 from broadgauge.results.model import CaseSummary
-from broadgauge.specs.units import show_bandwidth
+from broadgauge.specs.units import show_bandwidth, show_time
 
 _HOW = (
     "Bytes of all ranks over the slowest rank's time; the line is the 95 % interval over launches."
 )
+_HOW_LONG = "Mean over the trial's saves; the line is the 95 % interval over launches."
 
 
 def _of_storages(analysed: AnalysedRun, cases: Sequence[CaseSummary]) -> Iterator[Chart]:
@@ -28,4 +30,21 @@ def _of_storages(analysed: AnalysedRun, cases: Sequence[CaseSummary]) -> Iterato
         )
 
 
+def _of_checkpoints(analysed: AnalysedRun, cases: Sequence[CaseSummary]) -> Iterator[Chart]:
+    tooltip = tips(case="case", time="words", interval="interval", launches="launches")
+    for title, metric, how in (
+        ("What training waits for a checkpoint", "save_stall_s", "rank that waits longest"),
+        ("Until a checkpoint is durable", "save_durable_s", "slowest rank, fsync included"),
+    ):
+        spec = bars_chart(analysed.run, cases, metric, (show_time, how), tooltip)
+        yield Chart(title=title, how=_HOW_LONG, spec=spec)
+    yield Chart(
+        title="What each rank does while a checkpoint is saved",
+        how="The save of median time until durable; parts of one rank follow each other, but "
+        "serialising and writing alternate.",
+        spec=save_timelines(analysed.run, cases),
+    )
+
+
 STORAGE_PICTURES: tuple[ChartGroup, ...] = (_of_storages,)
+CHECKPOINT_PICTURES: tuple[ChartGroup, ...] = (_of_storages, _of_checkpoints)

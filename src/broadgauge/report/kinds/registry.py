@@ -26,6 +26,6 @@ def in_report(workload: Workload) -> KindInReport:
         case CommandWorkload():
             return CommandInReport(workload)
         case StorageWorkload():
-            return StorageInReport()
+            return StorageInReport(workload)
         case _:
             assert_never(workload)

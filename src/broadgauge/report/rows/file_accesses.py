@@ -7,7 +7,15 @@ from broadgauge.results.model import CaseSummary
 from broadgauge.specs.records.file_access_row import FileAccessRow
 from broadgauge.specs.units import show_bandwidth, show_size, show_time
 
-HEAD = ("access", "bytes", "time, median (range)", "rate", "parts of the time", "came from")
+HEAD = (
+    "access",
+    "bytes",
+    "training waits",
+    "time, median (range)",
+    "rate",
+    "parts of the time",
+    "came from",
+)
 
 
 def file_access_rows(summary: CaseSummary) -> Iterator[tuple[str, ...]]:
@@ -21,6 +29,7 @@ def file_access_rows(summary: CaseSummary) -> Iterator[tuple[str, ...]]:
 
 def _row(access: str, rows: list[FileAccessRow]) -> tuple[str, ...]:
     times_s = [row.time_s for row in rows]
+    stalls_s = [row.stall_s for row in rows if row.stall_s is not None]
     middle_s = statistics.median(times_s)
     parts = {
         name: statistics.median(row.parts_s.get(name, 0.0) for row in rows)
@@ -31,6 +40,7 @@ def _row(access: str, rows: list[FileAccessRow]) -> tuple[str, ...]:
     return (
         access,
         show_size(rows[0].size_bytes),
+        show_time(statistics.median(stalls_s)) if stalls_s else "–",
         f"{show_time(middle_s)} ({show_time(min(times_s))} to {show_time(max(times_s))})",
         show_bandwidth(rows[0].size_bytes / middle_s / 1e9),
         ", ".join(shown),

@@ -34,6 +34,6 @@ def in_results(workload: Workload) -> KindInResults:
         case CommandWorkload():
             return CommandInResults(workload)
         case StorageWorkload():
-            return StorageInResults()
+            return StorageInResults(workload)
         case _:
             assert_never(workload)

@@ -1,16 +1,19 @@
 """Which figures speak for a storage, and which rows are exported?"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from broadgauge.results.kinds.kind import KindInResults
 from broadgauge.results.tables import Cell, CellKind, RowTable
 from broadgauge.specs.records.record import Record
+from broadgauge.specs.workloads.workload import StorageWorkload
 
 _COLUMNS: dict[str, CellKind] = {
     "access": "text",
     "repetition": "integer",
     "size_bytes": "integer",
     "time_s": "number",
+    "stall_s": "number",
     "slowest_rank": "integer",
     "operations": "integer",
     "device_bytes": "integer",
@@ -21,11 +24,16 @@ _COLUMNS: dict[str, CellKind] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
 class StorageInResults(KindInResults):
     """A phase as its figures are compared."""
 
+    storage: StorageWorkload
+
     @property
     def headline_metrics(self) -> tuple[str, ...]:
+        if self.storage.saved_model is not None:
+            return ("save_stall_s", "save_durable_s")
         return ("read_gbyte_per_s", "write_gbyte_per_s")
 
 

@@ -15,10 +15,14 @@ class FileAccessRow(StoredModel):
     slowest_rank: int
     parts_s: dict[str, float]
     """Of that rank, by name in their order; they add up to `time_s`."""
-    operations: int
-    """Calls to the kernel that moved bytes, of all ranks."""
+    operations: int | None = None
+    """Calls to the kernel that moved bytes, of all ranks; None: not counted."""
+    stall_s: float | None = None
+    """How long did training wait? Of the rank that waited longest; None: nothing is trained."""
+    parts_of_ranks: tuple[dict[str, float], ...] = ()
+    """The same of every rank of a checkpoint, by rank; else empty."""
     device_bytes: int | None = None
-    """Read from block devices by all ranks; None: a write, or not counted."""
+    """Read from block devices by all ranks, or written to them; None: not counted."""
     cached_before_bytes: int | None = None
     """Of the files of all ranks, in memory just before; None: a write, or the kernel does not say.
     """

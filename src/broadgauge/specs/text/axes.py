@@ -23,9 +23,10 @@ from broadgauge.specs.storages.storage import Storage
 from broadgauge.specs.text.axis_names import expanded_names
 from broadgauge.specs.text.document import Assembly, Document, KeyPath
 from broadgauge.specs.text.fields import annotations_at, discriminators, models_in, takes_list
+from broadgauge.specs.workloads.workload import phase
 
 EXPANDED = ("networks", "storages", "workloads")
-NEVER_AXES = ("name", "kind")
+NEVER_AXES = ("name", "kind", "phase")
 MAX_ENTRIES = 64
 """As many as an experiment takes; a typing error must not expand for ever."""
 
@@ -125,7 +126,10 @@ def _model(key: str, entry: Any) -> type[BaseModel] | None:
     if key == "storages":
         return Storage
     workloads = models_in(Experiment.model_fields["workloads"].annotation)
-    return next((model for model in workloads if entry.get("kind") in discriminators(model)), None)
+    kind, asked = entry.get("kind"), phase(entry)
+    of_kind = [model for model in workloads if kind in discriminators(model)]
+    of_phase = (model for model in of_kind if asked in discriminators(model))
+    return next(of_phase if len(of_kind) > 1 else iter(of_kind), None)
 
 
 def _axes(annotation: Any, mapping: dict[str, Any], path: tuple[str, ...]) -> Iterator[Axis]:

@@ -162,4 +162,5 @@ def _name(entry: Any) -> str | None:
 def _is_alike(old: Any, new: Any) -> bool:
     """Can keys of one stand in the other? A workload of another kind replaces the base's."""
     kind = old.get("kind")
-    return bool(new.get("kind", kind) == kind)
+    phase = old.get("phase")
+    return bool(new.get("kind", kind) == kind and new.get("phase", phase) == phase)

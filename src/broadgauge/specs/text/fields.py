@@ -26,7 +26,7 @@ def models_taken(annotation: Any) -> Iterator[type[BaseModel]]:
             yield from models_taken(argument)
 
 
-TAGS = ("kind", "attachment")
+TAGS = ("kind", "phase", "attachment")
 """Keys by which models of one place are told apart."""
 
 
@@ -47,10 +47,10 @@ def annotations_at(annotation: Any, key: str) -> tuple[Any, ...]:
 
 
 def discriminators(model: type[BaseModel]) -> tuple[str, ...]:
-    """The words that its `kind` or `attachment` may be; empty where it has neither."""
+    """The words that its `kind`, `phase` or `attachment` may be; empty where it has none."""
     found = (model.model_fields.get(key) for key in TAGS)
     kinds = (field.annotation for field in found if field is not None)
-    return next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
+    return tuple(word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind))
 
 
 @cache

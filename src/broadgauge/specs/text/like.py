@@ -13,7 +13,11 @@ from typing import Any, NoReturn, Protocol
 from broadgauge.specs.errors import ExperimentError, InputError, Problem
 from broadgauge.specs.text.document import Document, KeyPath
 
-PLACES: dict[str, KeyPath] = {"train": ("model",), "collectives": ("sizes", "model")}
+PLACES: dict[str, KeyPath] = {
+    "train": ("model",),
+    "storage": ("model",),
+    "collectives": ("sizes", "model"),
+}
 """Of each kind of workload: where a model's shape stands."""
 CHANGED_BY_TWINS = frozenset(("layers", "seq_len"))
 """Sizes that leave a layer what it is: with another of any other key it is another model."""

@@ -24,7 +24,7 @@ from broadgauge.specs.text.overriding import apply_overrides
 from broadgauge.specs.text.plain_messages import value_problem
 from broadgauge.specs.text.reading_configs import ConfigReader, with_configs
 from broadgauge.specs.text.yaml_source import parse_yaml
-from broadgauge.specs.workloads.workload import METRIC_NAME_PATTERN, MODELS
+from broadgauge.specs.workloads.workload import KINDS, METRIC_NAME_PATTERN, PHASES
 
 _NETWORKS: dict[str, type[BaseModel]] = {"between": Network, "inside": NodePath}
 """The tags of specs/networks/network.py; they are in no file."""
@@ -159,7 +159,7 @@ def _wrong_key(document: Document, path: KeyPath, detail: ErrorDetails) -> Probl
         if near:
             place = document.where((*path, near[0]))
             return Problem(place, f"unknown key `{near[0]}`", did_you_mean(near[0], [missing]))
-    kinds = f"kinds: {', '.join(sorted(MODELS))}" if missing == "kind" else None
+    kinds = f"kinds: {', '.join(sorted(KINDS))}" if missing == "kind" else None
     if missing == "attachment":
         kinds = "`attachment: pod`, `host-device`, `macvlan`, `sriov`, …"
     return Problem(where, f"`{missing}` is missing", kinds)
@@ -167,7 +167,7 @@ def _wrong_key(document: Document, path: KeyPath, detail: ErrorDetails) -> Probl
 
 def _tag_key(detail: ErrorDetails) -> str:
     """By which key are the models of this place told apart?"""
-    key = str(detail.get("ctx", {}).get("discriminator", "")).strip("'")
+    key = str(detail.get("ctx", {}).get("discriminator", "")).strip("'()")
     return key if key in TAGS else "kind"
 
 
@@ -276,9 +276,11 @@ def _file_path(data: Any, location: KeyPath) -> KeyPath:
 
 def _is_union_tag(location: KeyPath, i: int) -> bool:
     """`command` in `workloads[0].command.metrics` is the `kind`, and also the name of a key."""
+    if i == 3 and location[0] == "workloads":
+        return location[2] == "storage" and location[3] in PHASES
     if i != 2:
         return False
-    tags = {"workloads": tuple(MODELS), "networks": tuple(_NETWORKS)}
+    tags = {"workloads": KINDS, "networks": tuple(_NETWORKS)}
     return location[2] in tags.get(str(location[0]), ())
 
 

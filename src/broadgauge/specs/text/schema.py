@@ -46,7 +46,7 @@ UNITS = {
     parse_token_count: "300B",
 }
 """What reads text with a unit, and an example of it."""
-TELLING = ("name", "kind", "path")
+TELLING = ("name", "kind", "phase", "path")
 """What tells one entry, or one kind of entry, from another: the rest may come from `extends`."""
 _LIMITS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 """Pydantic's words for bounds behind a validator, and JSON Schema's."""

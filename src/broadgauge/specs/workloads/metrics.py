@@ -166,6 +166,17 @@ REGISTRY: dict[str, Metric] = {
             meaning="mean time of a repetition's write until it is durable, slowest rank",
         ),
         Metric(
+            name="save_stall_s",
+            direction="lower",
+            meaning="mean time that training waits for a checkpoint, rank that waits longest",
+        ),
+        Metric(
+            name="save_durable_s",
+            direction="lower",
+            meaning="mean time from the begin of a checkpoint until it is durable, slowest rank: "
+            "fsync of files and folder",
+        ),
+        Metric(
             name="device_read_ratio",
             direction="neither",
             meaning="bytes that ranks had read from block devices / bytes that they read; 1 cold, "

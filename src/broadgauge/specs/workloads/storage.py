@@ -1,12 +1,15 @@
-"""Which phase of a training's input and output is measured, and with what in memory?"""
+"""Which phase of a training's input and output is measured, on which storages?
 
+What all phases have; each has a module of its own.
+"""
+
+from abc import abstractmethod
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from broadgauge.messages.storage import DIRECT_BYTES, AskedCache
-from broadgauge.specs.base import Name, placed_error
-from broadgauge.specs.units import SizeBytes
+from broadgauge.messages.model_shape import ModelShape
+from broadgauge.specs.base import Name
 from broadgauge.specs.workloads.common import WorkloadBase
 
 
@@ -19,46 +22,27 @@ class StorageWorkload(WorkloadBase):
     """Name in tables, labels and selectors."""
     storages: tuple[Name, ...] | None = Field(default=None, min_length=1)
     """Names of the storages that it runs on; null: all."""
-    phase: Literal["raw"] = "raw"
-    """`raw`: each rank writes and reads a file of its own, which other phases are held against."""
-    size: SizeBytes = 256 << 20
-    """Of each rank's file."""
-    request: SizeBytes = 1 << 20
-    """Of one call to the kernel."""
-    cache: AskedCache = "cold"
-    """What a read is to find in memory: nothing of the file, or all of it. What it did find is
-    proven, or `unknown`."""
-    direct: bool = False
-    """Past the page cache (O_DIRECT): what the device can do, and no file of a training is read so.
-    """
     repetitions: int = Field(default=3, ge=1, le=100)
-    """Of the write, and of the read, in a trial."""
-
-    @model_validator(mode="after")
-    def _direct_requests_are_aligned(self) -> "StorageWorkload":
-        if self.direct:
-            for key, size in (("size", self.size), ("request", self.request)):
-                if size % DIRECT_BYTES:
-                    raise placed_error(
-                        f"{size} bytes are no multiple of {DIRECT_BYTES}, as `direct` wants",
-                        (key,),
-                    )
-            if self.cache == "warm":
-                raise placed_error(
-                    "`direct` reads nothing from memory", ("cache",), "`cache: cold`"
-                )
-        return self
+    """Of the phase, in a trial."""
 
     @property
     def named_storages(self) -> tuple[str, ...] | None:
         return self.storages
 
     @property
-    def asked_cache(self) -> AskedCache | None:
-        """O_DIRECT is past the cache by its meaning."""
-        return None if self.direct else self.cache
+    @abstractmethod
+    def reads_back(self) -> bool:
+        """Is a read measured beside each write?"""
+
+    @abstractmethod
+    def files_bytes(self, world_size: int) -> int:
+        """Of the files that are on the storage at once, of all ranks."""
+
+    def written_bytes(self, world_size: int) -> int:
+        """In a trial, by all ranks: in each repetition, and once to warm up."""
+        return self.files_bytes(world_size) * (self.repetitions + 1)
 
     @property
-    def written_bytes(self) -> int:
-        """Of one rank, in a trial: the file is written each time, and once to warm up."""
-        return self.size * (self.repetitions + 1)
+    def saved_model(self) -> ModelShape | None:
+        """Of a checkpoint; None: the files hold none."""
+        return None

@@ -5,7 +5,7 @@ One function a kind of workload, found by `task_of`.
 
 from typing import assert_never
 
-from broadgauge.messages.storage import RawPhase, StorageTask
+from broadgauge.messages.storage import CheckpointPhase, RawPhase, StorageTask
 from broadgauge.messages.tasks import (
     CollectivesTask,
     CommandTask,
@@ -21,11 +21,14 @@ from broadgauge.messages.tasks import (
 )
 from broadgauge.specs.case import Case
 from broadgauge.specs.workloads.workload import (
+    AnyPhase,
+    CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
     HubDataset,
     JsonLines,
     PreparedData,
+    RawFilesWorkload,
     StorageWorkload,
     SyntheticData,
     TrainWorkload,
@@ -119,16 +122,34 @@ def text_source(workload: TrainWorkload) -> DataSource:
             assert_never(unknown)
 
 
-def storage_task(workload: StorageWorkload, case: Case) -> StorageTask:
+def storage_task(workload: AnyPhase, case: Case) -> StorageTask:
     assert case.storage is not None, case
     return StorageTask(
-        folder=case.storage.path,
-        phase=RawPhase(
-            size_bytes=workload.size, request_bytes=workload.request, is_direct=workload.direct
-        ),
-        cache=workload.cache,
-        repetitions=workload.repetitions,
+        folder=case.storage.path, phase=_phase(workload), repetitions=workload.repetitions
     )
+
+
+def _phase(workload: AnyPhase) -> RawPhase | CheckpointPhase:
+    match workload:
+        case RawFilesWorkload() as raw:
+            return RawPhase(
+                size_bytes=raw.size,
+                request_bytes=raw.request,
+                is_direct=raw.direct,
+                cache=raw.cache,
+            )
+        case CheckpointWorkload() as saved:
+            return CheckpointPhase(
+                model=saved.model.shape,
+                has_optimizer_state=saved.optimizer_state,
+                is_sharded=saved.strategy == "fsdp",
+                format=saved.format,
+                state_dict=saved.resolved_state_dict,
+                is_async=saved.asynchronous,
+                files_bytes=saved.state_bytes,
+            )
+        case unknown:
+            assert_never(unknown)
 
 
 def command_task(workload: CommandWorkload) -> CommandTask:

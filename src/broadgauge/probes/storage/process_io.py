@@ -1,0 +1,48 @@
+"""What does the kernel count of this process's files?
+
+Source: proc_pid_io(5). Threads count with their process. File systems that are memory, a network or
+a program of a user count nothing of block devices.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessIo:
+    """So far; or between two moments."""
+
+    device_read_bytes: int
+    device_written_bytes: int
+    """That were left to the kernel to write: it may not have done so yet."""
+    writes_count: int
+    """Calls."""
+
+    def since(self, before: "ProcessIo") -> "ProcessIo":
+        return ProcessIo(
+            device_read_bytes=self.device_read_bytes - before.device_read_bytes,
+            device_written_bytes=self.device_written_bytes - before.device_written_bytes,
+            writes_count=self.writes_count - before.writes_count,
+        )
+
+
+def process_io() -> ProcessIo | None:
+    """None: the kernel does not say."""
+    try:
+        told = Path("/proc/self/io").read_text()
+    except OSError:
+        return None
+    counts = {name: int(count) for name, count in re.findall(r"^(\w+): (\d+)$", told, re.MULTILINE)}
+    if not {"read_bytes", "write_bytes", "syscw"} <= counts.keys():
+        return None
+    return ProcessIo(
+        device_read_bytes=counts["read_bytes"],
+        device_written_bytes=counts["write_bytes"],
+        writes_count=counts["syscw"],
+    )
+
+
+def io_since(before: ProcessIo | None) -> ProcessIo | None:
+    after = process_io()
+    return None if before is None or after is None else after.since(before)

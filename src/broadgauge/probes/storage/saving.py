@@ -1,0 +1,189 @@
+"""How is a checkpoint saved, and into which parts does its time fall on this rank?
+
+As users' scripts save it, by torch's own functions. Two moments are told: when training could go
+on, and when the checkpoint is durable: file and folder are fsync'd.
+"""
+
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from broadgauge.messages.storage import CheckpointPhase
+from broadgauge.probes.devices import Device
+from broadgauge.probes.storage.raw_files import sync_folder
+from broadgauge.probes.storage.stopwatch import Stopwatch
+from broadgauge.probes.storage.training_state import (
+    TrainingState,
+    each_tensor,
+    is_same,
+    with_tensors,
+)
+from broadgauge.probes.training.shards import own_part, whole_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """On this rank."""
+
+    parts_s: dict[str, float]
+    stall_s: float
+    """Until training could go on; the rest passes beside it."""
+    size_bytes: int
+    """Of the files that this rank wrote."""
+
+    @property
+    def durable_s(self) -> float:
+        return sum(self.parts_s.values())
+
+
+class Saver(ABC):
+    """One way to save this rank's part of a state."""
+
+    def __init__(self, state: TrainingState, phase: CheckpointPhase, device: Device) -> None:
+        self.state, self.phase, self.device = state, phase, device
+
+    @abstractmethod
+    def save(self, folder: Path) -> Saved:
+        """Into files that are not there yet. All ranks call it together. Raises OSError."""
+
+    @abstractmethod
+    def holds(self, folder: Path) -> bool:
+        """Is every bit that this rank can check what was saved? All ranks call it together."""
+
+
+class TorchSaver(Saver):
+    """torch.save: of what rank 0 has gathered, or of each rank's own part."""
+
+    def save(self, folder: Path) -> Saved:
+        watch = Stopwatch()
+        state = self.state.named()
+        watch.ends("state dict")
+        host = self._on_host(state, watch)
+        stall_s = watch.seconds
+        if not self._writes:
+            return Saved(parts_s=watch.parts_s, stall_s=stall_s, size_bytes=0)
+        with in_the_systems_words(), TimedFile(folder / self._name) as file:
+            torch.save(host, file)
+        watch.ends("serialise", write_s=file.seconds)
+        stall_s = watch.seconds
+        size_bytes = sync_file(folder / self._name)
+        watch.ends("fsync")
+        sync_folder(folder)
+        watch.ends("fsync folder")
+        return Saved(parts_s=watch.parts_s, stall_s=stall_s, size_bytes=size_bytes)
+
+    def holds(self, folder: Path) -> bool:
+        read = None
+        if self._writes:
+            options = {"mmap": True, "weights_only": True, "map_location": "cpu"}
+            read = each_tensor(torch.load(folder / self._name, **options))
+        same = True
+        for tensor in each_tensor(self.state.named()):
+            ours = self._part(tensor)  # a collective where it is gathered: on every rank
+            same = same and (read is None or is_same(ours, next(read)))
+        return same and (read is None or next(read, None) is None)
+
+    def _on_host(self, state: Any, watch: Stopwatch) -> list[Any] | dict[str, Any] | None:
+        """One tensor after the other: no rank needs the whole on its device."""
+
+        def moved(tensor: Any) -> Any:
+            part = self._part(tensor)
+            if self.phase.is_sharded and self.phase.state_dict == "full":
+                self.device.synchronize()
+                watch.ends("gather")
+            if not self._writes:
+                return None
+            held = part.cpu()
+            if held is not part:
+                watch.ends("device to host")
+            return held
+
+        return with_tensors(state, moved)  # type: ignore[no-any-return]
+
+    def _part(self, tensor: Any) -> Any:
+        return whole_of(tensor) if self.phase.state_dict == "full" else own_part(tensor)
+
+    @property
+    def _writes(self) -> bool:
+        return self.phase.state_dict == "sharded" or dist.get_rank() == 0
+
+    @property
+    def _name(self) -> str:
+        return f"rank{dist.get_rank()}.pt"
+
+
+class TimedFile:
+    """What torch.save writes into: a file, and the seconds in calls to the kernel.
+
+    torch asks for `write` and `flush`, and calls it for each tensor as it does for a path.
+    Source: torch 2.11, torch/serialization.py, `_open_zipfile_writer_buffer`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self.seconds = path, 0.0
+
+    def __enter__(self) -> "TimedFile":
+        begin_s = time.perf_counter()
+        self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        self.seconds += time.perf_counter() - begin_s
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        begin_s = time.perf_counter()
+        os.close(self._fd)
+        self.seconds += time.perf_counter() - begin_s
+
+    def flush(self) -> None:
+        """There is no buffer."""
+
+    def write(self, content: Any) -> int:
+        """All of it: the kernel takes at most 2 GiB in a call. Source: write(2)."""
+        begin_s = time.perf_counter()
+        left = memoryview(content).cast("B")
+        size = len(left)
+        while left:
+            left = left[os.write(self._fd, left) :]
+        self.seconds += time.perf_counter() - begin_s
+        return size
+
+
+@contextmanager
+def in_the_systems_words() -> Iterator[None]:
+    """Of a full disk torch.save says `unexpected pos`, and a distributed checkpoint that some ranks
+    failed: raised is the OSError behind it, if there is one."""
+    try:
+        yield
+    except BaseException as error:  # a CheckpointException is one
+        found = _behind(error)
+        if found is None or found is error:
+            raise
+        raise OSError(found.errno, found.strerror, found.filename) from error
+
+
+def _behind(error: BaseException | None) -> OSError | None:
+    """The first of the chain of exceptions, of any rank."""
+    if error is None or isinstance(error, OSError):
+        return error
+    failures = getattr(error, "failures", {})  # CheckpointException: (exception, stack) by rank
+    for failed, *_ in failures.values():
+        if (found := _behind(failed)) is not None:
+            return found
+    return _behind(error.__cause__) or _behind(error.__context__)
+
+
+def sync_file(path: Path) -> int:
+    """Gives its size."""
+    fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+        return os.fstat(fd).st_size
+    finally:
+        os.close(fd)

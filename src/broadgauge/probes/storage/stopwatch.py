@@ -1,0 +1,31 @@
+"""Into which parts does the time of a phase fall?"""
+
+import time
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Cuts the time since it was made into parts, which follow each other without a gap."""
+
+    parts_s: dict[str, float] = field(default_factory=dict)
+    _last_s: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.parts_s.values())
+
+    def ends(self, part: str, *, at_s: float | None = None, write_s: float | None = None) -> None:
+        """Now, or at that moment of `time.perf_counter`, and not before the last part ended.
+        `write_s`: seconds of it that are a part `write`, which alternated with this one."""
+        moment_s = max(self._last_s, time.perf_counter() if at_s is None else at_s)
+        passed_s, self._last_s = moment_s - self._last_s, moment_s
+        if write_s is None:
+            self._add(part, passed_s)
+            return
+        write_s = min(write_s, passed_s)
+        self._add(part, passed_s - write_s)
+        self._add("write", write_s)
+
+    def _add(self, part: str, seconds: float) -> None:
+        self.parts_s[part] = self.parts_s.get(part, 0.0) + seconds

@@ -1,0 +1,121 @@
+"""Is a checkpoint whole, whoever writes it? Is the stall told apart from the time to durable?"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.probes.harness import Ranks
+
+from broadgauge.merging.merge import merge
+from broadgauge.specs.case import Case
+from broadgauge.specs.launching import TrialOutcome
+from broadgauge.specs.records.file_access_row import FileAccessRow
+from broadgauge.specs.records.record import Status
+from broadgauge.specs.storages.storage import Storage
+from broadgauge.specs.workloads.workload import CheckpointWorkload
+
+MODEL = {"layers": 2, "hidden": 64, "heads": 2, "vocabulary": 256, "seq_len": 32}
+WAYS: dict[str, dict[str, Any]] = {
+    "replicas, one file": {"format": "torch", "strategy": "ddp"},
+    "gathered": {"format": "torch", "strategy": "fsdp"},
+    "own files": {"format": "torch", "strategy": "fsdp", "state_dict": "sharded"},
+    "shared out": {"strategy": "ddp"},
+    "sharded": {"strategy": "fsdp"},
+    "in the background": {"strategy": "fsdp", "asynchronous": True},
+    "weights alone": {"strategy": "fsdp", "optimizer_state": False},
+}
+ALONE = ("replicas, one file", "gathered")
+"""Rank 0 writes."""
+
+
+def workload(way: str) -> CheckpointWorkload:
+    asked = {"kind": "storage", "phase": "checkpoint", "model": MODEL, "repetitions": 2}
+    return CheckpointWorkload.model_validate(asked | WAYS[way])
+
+
+def case_of(way: str, folder: Path) -> Case:
+    return Case(
+        workload=workload(way),
+        network=None,
+        nodes=1,
+        ranks_per_node=2,
+        device="cpu",
+        backend="gloo",
+        environment={},
+        storage=Storage(name="disk", path=str(folder)),
+    )
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrialOutcome]:
+    folder = tmp_path_factory.mktemp("checkpoints")
+    found = {}
+    storage = folder / "storage"
+    storage.mkdir()
+    with Ranks(2, folder, ranks_per_node=2) as ranks:
+        for number, way in enumerate(WAYS):
+            case = case_of(way, storage)
+            found[way] = ranks.run_trial(case, trial_id=f"t{number}")
+            assert found[way].status is Status.OK, ranks.logs()
+            assert not list(storage.iterdir()), way
+    return found
+
+
+def said(outcome: TrialOutcome) -> list[list[dict[str, Any]]]:
+    """The saves of each rank."""
+    return [
+        [message for message in rank if message.get("kind") == "file_access"]
+        for rank in outcome.messages
+    ]
+
+
+def rows_of(way: str, outcome: TrialOutcome) -> tuple[FileAccessRow, ...]:
+    return merge(case_of(way, Path("/mnt")), outcome, None).measurement.file_accesses
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_parts_of_each_rank_add_up(way: str, outcomes: dict[str, TrialOutcome]) -> None:
+    for rank in said(outcomes[way]):
+        assert len(rank) == 2
+        for save in rank:
+            assert sum(save["parts_s"].values()) == pytest.approx(save["seconds"])
+            assert 0 < save["stall_s"] <= save["seconds"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_whole_state_is_written_once(way: str, outcomes: dict[str, TrialOutcome]) -> None:
+    state_bytes = workload(way).state_bytes
+    for row in rows_of(way, outcomes[way]):
+        assert state_bytes <= row.size_bytes < 1.5 * state_bytes
+        assert row.operations
+        assert len(row.parts_of_ranks) == 2
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ranks_write_what_they_should(way: str, outcomes: dict[str, TrialOutcome]) -> None:
+    first, second = (rank[0]["size_bytes"] for rank in said(outcomes[way]))
+    if way in ALONE:
+        assert second == 0
+    else:
+        assert min(first, second) > 0.2 * workload(way).state_bytes
+    assert ("gather" in said(outcomes[way])[1][0]["parts_s"]) == (way == "gathered")
+
+
+def test_what_comes_after_the_stall_is_told(outcomes: dict[str, TrialOutcome]) -> None:
+    """In the background nothing is written before training goes on."""
+    (save, _), _ = said(outcomes["in the background"])
+    before = save["parts_s"]["state dict"] + save["parts_s"]["stage"]
+    assert save["stall_s"] == pytest.approx(before)
+    (save, _), _ = said(outcomes["replicas, one file"])
+    after = save["parts_s"]["fsync"] + save["parts_s"]["fsync folder"]
+    assert save["stall_s"] == pytest.approx(save["seconds"] - after)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_both_figures_are_there(way: str, outcomes: dict[str, TrialOutcome]) -> None:
+    metrics = merge(case_of(way, Path("/mnt")), outcomes[way], None).measurement.metrics
+    stall_s, durable_s = metrics["save_stall_s"], metrics["save_durable_s"]
+    assert stall_s is not None
+    assert durable_s is not None
+    assert 0 < stall_s <= durable_s
+    assert "read_time_s" not in metrics

@@ -1,0 +1,70 @@
+"""Does each phase take its own keys, and is a combination that nobody can save refused?"""
+
+import pytest
+
+from broadgauge.specs.errors import ExperimentError
+from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.text.reading import read_experiment
+from broadgauge.specs.workloads.workload import CheckpointWorkload, RawFilesWorkload
+
+TEXT = """\
+name: saves
+cluster: {shapes: [1x2]}
+storages: [{name: disk, path: /mnt}]
+workloads:
+  - {kind: storage, ENTRY}
+"""
+
+
+def read(entry: str) -> Experiment:
+    return read_experiment(TEXT.replace("ENTRY", entry), "e.yaml")
+
+
+def refused(entry: str) -> str:
+    with pytest.raises(ExperimentError) as told:
+        read(entry)
+    return str(told.value)
+
+
+def test_a_phase_that_is_not_named_is_raw() -> None:
+    (workload,) = read("size: 1 MiB").workloads
+    assert isinstance(workload, RawFilesWorkload)
+
+
+def test_lists_are_axes_of_a_checkpoint() -> None:
+    found = read("phase: checkpoint, name: save, format: [torch, distributed]").workloads
+    assert [each.name for each in found] == ["save-format-torch", "save-format-distributed"]
+    states = [each.resolved_state_dict for each in found if isinstance(each, CheckpointWorkload)]
+    assert states == ["full", "sharded"]
+
+
+def test_of_the_state_three_times_the_weights_are_saved() -> None:
+    model = "model: {layers: 1, hidden: 64, heads: 2}"
+    for more, copies in (("", 3), (", optimizer_state: false", 1)):
+        (workload,) = read(f"phase: checkpoint, {model}{more}").workloads
+        assert isinstance(workload, CheckpointWorkload)
+        assert workload.state_bytes == 4 * copies * workload.model.parameters
+        assert workload.written_bytes(8) == workload.state_bytes * (workload.repetitions + 1)
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ("phase: chekpoint", "`phase` can't be `chekpoint`"),
+        ("phase: [raw, checkpoint]", "`phase` takes one value, not a list"),
+        ("phase: checkpoint, size: 1 GiB", "unknown key `size`"),
+        ("phase: checkpoint, formatt: torch", "did you mean `format`?"),
+        ("phase: checkpoint, model: {hiden: 8}", "did you mean `hidden`?"),
+        ("phase: checkpoint, format: zip", "`format` can't be `zip`"),
+        ("phase: checkpoint, state_dict: full", "never gathered"),
+        ("phase: checkpoint, format: torch, asynchronous: true", "nothing in the background"),
+        (
+            "phase: checkpoint, format: torch, strategy: ddp, state_dict: sharded",
+            "no rank holds a shard",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(entry: str, told: str) -> None:
+    message = refused(entry)
+    assert told in message
+    assert message.startswith("e.yaml:5:")
