@@ -1,5 +1,7 @@
 """What do ranks that wrote and read files add up to?"""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from broadgauge.merging.rank_blocks import read_blocks
 from broadgauge.merging.storage import merge_storage
 from broadgauge.messages.codec import encode
 from broadgauge.messages.storage import Access, CacheState, FileAccess
-from broadgauge.specs.workloads.workload import RawFilesWorkload
+from broadgauge.specs.workloads.workload import AnyPhase, CheckpointWorkload, RawFilesWorkload
 
 WORKLOAD = RawFilesWorkload(kind="storage")
 SIZE = 1_000_000
@@ -40,10 +42,38 @@ def said(
     )
 
 
-def merged(*ranks: list[FileAccess]):
-    case = make_case(WORKLOAD, nodes=1, ranks_per_node=len(ranks))
+def merged(*ranks: list[FileAccess], workload: AnyPhase = WORKLOAD):
+    case = make_case(workload, nodes=1, ranks_per_node=len(ranks))
     blocks = read_blocks([[encode(each) for each in rank] for rank in ranks])
-    return merge_storage(case, WORKLOAD, blocks, ())
+    return merge_storage(case, workload, blocks, ())
+
+
+SAVE = CheckpointWorkload(kind="storage", phase="checkpoint")
+
+
+def save(number: int, stall_s: float, **parts_s: float) -> FileAccess:
+    return replace(said("write", number, sum(parts_s.values())), stall_s=stall_s, parts_s=parts_s)
+
+
+def test_the_stall_is_of_the_rank_that_waits_longest_and_durable_of_the_slowest() -> None:
+    first = [save(0, 3.0, gather=3.0)]
+    second = [save(0, 2.0, gather=1.0, write=1.0, fsync=4.0)]
+    found = merged(first, second, workload=SAVE)
+    (row,) = found.file_accesses
+    assert (row.stall_s, row.time_s, row.slowest_rank) == (3.0, 6.0, 1)
+    assert row.parts_of_ranks == (first[0].parts_s, second[0].parts_s)
+    assert (found.metrics["save_stall_s"], found.metrics["save_durable_s"]) == (3.0, 6.0)
+    assert found.metrics["write_gbyte_per_s"] == pytest.approx(2 * SIZE / 6.0 / 1e9)
+    assert found.metrics.keys().isdisjoint({"write_time_s", "read_time_s", "device_read_ratio"})
+
+
+def test_a_rank_that_waits_for_another_is_not_judged_by_it() -> None:
+    """Ranks of a distributed checkpoint end together: the last is any of them."""
+    waits = [save(0, 5.0, write=1.0, fsync=0.5, metadata=3.6)]
+    works = [save(0, 5.0, write=1.0, fsync=3.9, metadata=0.1)]
+    (row,) = merged(waits, works, workload=SAVE).file_accesses
+    assert row.slowest_rank == 0
+    assert row.busiest_parts_s == works[0].parts_s
 
 
 times = st.lists(st.floats(1e-4, 10), min_size=2, max_size=2)

@@ -70,6 +70,16 @@ def test_a_path_inside_a_node_leads_nccl_and_keeps_its_log(path: str) -> None:
     assert {"INIT", "GRAPH"} <= set(variables["NCCL_DEBUG_SUBSYS"].split(","))
 
 
+def test_gloo_has_the_interface_of_nccls_launches_too() -> None:
+    """A checkpoint of GPUs has a group over Gloo, which would look the host's name up."""
+    for backend in ("nccl", "gloo"):
+        variables = rank_environment(nccl_case(backend=backend), PLACE, facts())
+        assert variables["GLOO_SOCKET_IFNAME"] == "eth0"
+    one_node = facts(topology_files=())
+    variables = rank_environment(path_case("shm"), replace(PLACE, node=0), one_node)
+    assert variables["GLOO_SOCKET_IFNAME"] == "lo"
+
+
 def test_the_users_own_variables_win_over_the_paths() -> None:
     case = path_case("shm").model_copy(update={"environment": {"NCCL_P2P_DISABLE": "0"}})
     variables = rank_environment(case, replace(PLACE, node=0), facts(topology_files=()))
@@ -182,7 +192,6 @@ def test_nccl_on_an_emulated_node() -> None:
     assert variables["NCCL_TOPO_FILE"] == "/b.xml"
     assert variables["NCCL_DEBUG_FILE"] == "/run/logs/b0.0.rank3.nccl.log"
     assert variables["CUDA_VISIBLE_DEVICES"] == "2,3"
-    assert "GLOO_SOCKET_IFNAME" not in variables
 
 
 def test_nccl_on_this_machine_is_left_alone() -> None:

@@ -76,7 +76,7 @@ def _row(same: tuple[FileAccess, ...]) -> FileAccessRow:
         parts_s=slowest.parts_s,
         stall_s=max(stalls_s, default=None),
         parts_of_ranks=tuple(each.parts_s for each in same) if stalls_s else (),
-        operations=_sum_of([each.operations_count for each in same]),
+        operations=sum(each.operations_count for each in same),
         device_bytes=_sum_of([each.device_bytes for each in same]),
         cached_before_bytes=_sum_of([each.cached_before_bytes for each in same]),
         cache=state,

@@ -70,8 +70,8 @@ class FileAccess:
     label: str
     access: Access
     size_bytes: int
-    operations_count: int | None
-    """Calls to the kernel that moved bytes; None: not counted."""
+    operations_count: int
+    """Calls to the kernel that moved the file's bytes."""
     seconds: float
     """Of a write, until it is durable as far as this rank goes."""
     parts_s: dict[str, float] = field(default_factory=dict)

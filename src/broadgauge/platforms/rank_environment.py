@@ -108,9 +108,9 @@ def platform_variables(case: Case, place: RankPlace, facts: LaunchFacts) -> dict
         gpus = facts.gpus[place.node * ranks : (place.node + 1) * ranks]
         variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
         variables["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
-    if case.backend == "gloo":
-        variables["GLOO_SOCKET_IFNAME"] = _interface(case, facts)
-    else:
+    # With NCCL, too: checkpoints of GPUs have a group of their own over Gloo.
+    variables["GLOO_SOCKET_IFNAME"] = _interface(case, facts)
+    if case.backend != "gloo":
         variables |= _nccl_variables(case, place, facts)
     return variables
 

@@ -101,16 +101,6 @@ def test_ranks_write_what_they_should(way: str, outcomes: dict[str, TrialOutcome
     assert ("gather" in said(outcomes[way])[1][0]["parts_s"]) == (way == "gathered")
 
 
-def test_what_comes_after_the_stall_is_told(outcomes: dict[str, TrialOutcome]) -> None:
-    """In the background nothing is written before training goes on."""
-    (save, _), _ = said(outcomes["in the background"])
-    before = save["parts_s"]["state dict"] + save["parts_s"]["stage"]
-    assert save["stall_s"] == pytest.approx(before)
-    (save, _), _ = said(outcomes["replicas, one file"])
-    after = save["parts_s"]["fsync"] + save["parts_s"]["fsync folder"]
-    assert save["stall_s"] == pytest.approx(save["seconds"] - after)
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_both_figures_are_there(way: str, outcomes: dict[str, TrialOutcome]) -> None:
     metrics = merge(case_of(way, Path("/mnt")), outcomes[way], None).measurement.metrics

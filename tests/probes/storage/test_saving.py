@@ -1,5 +1,8 @@
 """Does a user's own program find in a checkpoint what was saved, and is a flipped bit found?"""
 
+import os
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ import torch.distributed.checkpoint as dcp
 from broadgauge.messages.storage import CheckpointFormat, CheckpointPhase
 from broadgauge.probes.devices import CpuDevice
 from broadgauge.probes.identity import RankIdentity
+from broadgauge.probes.storage import distributed_saving
 from broadgauge.probes.storage.distributed_saving import METADATA, DistributedSaver
 from broadgauge.probes.storage.saving import Saver, TorchSaver
 from broadgauge.probes.storage.training_state import (
@@ -111,6 +115,66 @@ def test_a_flipped_bit_is_found(tmp_path: Path, kind: CheckpointFormat) -> None:
     content[place + 1] ^= 1
     path.write_bytes(content)
     assert not saver.holds(tmp_path)
+
+
+SLOW_S = 0.023
+
+
+@pytest.mark.parametrize("kind", ["torch", "distributed"])
+def test_a_slow_device_is_in_fsync_and_in_no_other_part(
+    tmp_path: Path, kind: CheckpointFormat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch fsyncs a distributed checkpoint's file before training goes on, and no other."""
+    slept: list[float] = []
+    sync = os.fsync
+
+    def slow(fd: int) -> None:
+        begin_s = time.perf_counter()
+        time.sleep(SLOW_S)
+        sync(fd)
+        slept.append(time.perf_counter() - begin_s)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    saved = saver_of(phase(kind)).save(tmp_path)
+    waited_s = {part: saved.parts_s[part] for part in ("fsync", "fsync folder")}
+    if kind == "torch":
+        assert len(slept) == 3  # the file, the folder, the one above
+        assert saved.durable_s - saved.stall_s >= 3 * SLOW_S
+    else:
+        waited_s["metadata"] = saved.parts_s["metadata"]  # fsync'd by torch at their end
+        assert saved.stall_s >= 2 * SLOW_S
+    assert sum(waited_s.values()) >= sum(slept)
+    assert min(waited_s.values()) >= SLOW_S
+
+
+def test_in_the_background_training_goes_on_before_a_byte_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+    in_time: list[bool] = []
+    save, write = dcp.async_save, distributed_saving._TimedRaw.write
+
+    def then_told(*arguments: Any, **options: Any) -> Any:
+        saving = save(*arguments, **options)
+        goes_on.set()
+        return saving
+
+    def held(raw: Any, content: Any) -> int:
+        in_time.append(goes_on.wait(60))
+        return write(raw, content)
+
+    monkeypatch.setattr(dcp, "async_save", then_told)
+    monkeypatch.setattr(distributed_saving._TimedRaw, "write", held)
+    saved = saver_of(phase("distributed", is_async=True)).save(tmp_path)
+    assert in_time
+    assert all(in_time)
+    assert saved.operations_count == len(in_time)
+
+
+def test_a_folder_that_its_owner_has_removed_is_not_made_again(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        saver_of(phase("distributed")).save(tmp_path / "rank0" / "save0")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_state_that_no_memory_holds_is_refused() -> None:

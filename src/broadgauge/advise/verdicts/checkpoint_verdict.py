@@ -35,13 +35,15 @@ def verdict_of_checkpoint(summary: CaseSummary, run: RunSummary) -> Verdict:
 
 
 def raw_write_gbyte_per_s(summary: CaseSummary, run: RunSummary) -> float | None:
-    """The best that raw files reach on the same storage with the same shape; None: not measured."""
+    """The best that raw files reach through the cache on the same storage with the same shape;
+    None: not measured."""
     case = summary.case
     rates = [
         rate
         for each in run.cases
-        if each.case.storage == case.storage
-        and each.value("save_stall_s") is None
+        if each.case.workload.asked_cache is not None
+        and each.case.storage == case.storage
+        and each.case.platform == case.platform
         and each.case.shape == case.shape
         and (rate := each.value("write_gbyte_per_s")) is not None
     ]
@@ -55,7 +57,8 @@ def _bound(summary: CaseSummary, part: str) -> Bound:
 
 
 def _evidence(rows: list[FileAccessRow]) -> str:
-    return f"{len(rows)} saves of {show_size(rows[0].size_bytes)}, parts of the slowest rank"
+    size = show_size(rows[0].size_bytes)
+    return f"{len(rows)} saves of {size}, parts of the rank that works longest"
 
 
 def _file_systems(rows: list[FileAccessRow]) -> list[str]:

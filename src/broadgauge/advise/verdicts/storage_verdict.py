@@ -33,7 +33,7 @@ def longest_part(rows: list[FileAccessRow]) -> tuple[str, float]:
     """By its share of the time of all of them."""
     totals: dict[str, float] = {}
     for row in rows:
-        for part, seconds in row.parts_s.items():
+        for part, seconds in row.busiest_parts_s.items():
             totals[part] = totals.get(part, 0.0) + seconds
     part = max(totals, key=lambda name: totals[name])
     return part, totals[part] / sum(totals.values())

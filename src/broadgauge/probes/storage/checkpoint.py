@@ -92,7 +92,7 @@ class CheckpointMeasurement:
                 label=label,
                 access="write",
                 size_bytes=saved.size_bytes,
-                operations_count=None if counted is None else counted.writes_count,
+                operations_count=saved.operations_count,
                 seconds=saved.durable_s,
                 parts_s=saved.parts_s,
                 stall_s=saved.stall_s,

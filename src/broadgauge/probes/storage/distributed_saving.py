@@ -3,12 +3,14 @@
 Its collectives have a group of their own over Gloo: those of a thread must not mix with training's,
 and GPUs' groups have none for the host's memory.
 
-torch fsyncs a file before Python's buffer is empty, so that the file's end can be lost with the
-machine (torch 2.11, filesystem.py, `_write_files_from_queue`): it is fsync'd once more before it is
-called durable.
+torch fsyncs each rank's file, but its metadata before Python's buffer is empty, and no folder once
+the metadata have their name (torch 2.11, filesystem.py, `finish`): all of it is fsync'd once more
+before the checkpoint is called durable, which costs nothing where it is done.
 """
 
+import errno
 import io
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +21,17 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.filesystem import FileSystem
+from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 
 from broadgauge.messages.storage import CheckpointPhase
 from broadgauge.probes.devices import Device
-from broadgauge.probes.storage.raw_files import sync_folder
-from broadgauge.probes.storage.saving import Saved, Saver, in_the_systems_words, sync_file
+from broadgauge.probes.storage.saving import (
+    Saved,
+    Saver,
+    in_the_systems_words,
+    sync_file,
+    sync_folders,
+)
 from broadgauge.probes.storage.stopwatch import Stopwatch
 from broadgauge.probes.storage.training_state import (
     TrainingState,
@@ -56,7 +64,7 @@ class DistributedSaver(Saver):
         options = {"storage_writer": writer, "process_group": self.group}
         with in_the_systems_words():
             if self.phase.is_async:
-                saving = dcp.async_save(state, **options)
+                saving = dcp.async_save(state, **options, async_stager=users_stager())
                 watch.ends("stage")
                 stall_s = watch.seconds
                 saving.result()
@@ -70,10 +78,14 @@ class DistributedSaver(Saver):
         if not self.phase.is_async:
             stall_s = watch.seconds
         size_bytes = sum(map(sync_file, self._own(folder)))
-        watch.ends("fsync")
-        sync_folder(folder)
+        sync_folders(folder)
         watch.ends("fsync folder")
-        return Saved(parts_s=watch.parts_s, stall_s=stall_s, size_bytes=size_bytes)
+        return Saved(
+            parts_s=watch.parts_s,
+            stall_s=stall_s,
+            size_bytes=size_bytes,
+            operations_count=writer.fs.writes_count,
+        )
 
     def holds(self, folder: Path) -> bool:
         """Loaded into a state of its own."""
@@ -90,6 +102,12 @@ class DistributedSaver(Saver):
         return [*files, folder / METADATA] if rank == 0 else files
 
 
+def users_stager() -> DefaultStager:
+    """What `async_save` takes where only a path is given: it would take a writer's own, which
+    copies shards twice. Source: torch 2.11, state_dict_saver.py, `async_save`."""
+    return DefaultStager(StagingOptions(False, False, False, False))  # noqa: FBT003  as torch's own
+
+
 class TimedWriter(dcp.FileSystemWriter):  # type: ignore[misc]  # torch is Any to the type checker
     """torch's own, with its defaults, and the moments of writing this rank's file.
 
@@ -99,39 +117,52 @@ class TimedWriter(dcp.FileSystemWriter):  # type: ignore[misc]  # torch is Any t
 
     begin_s = sync_s = end_s = write_s = 0.0
 
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.fs = _TimedFiles()
+
     def write_data(self, plan: Any, planner: Any) -> Any:
-        self.fs = timed = _TimedFiles()
-        self.begin_s = timed.sync_s = time.perf_counter()
+        self.begin_s = self.fs.sync_s = time.perf_counter()
         # Here, as what crosses to other ranks has lost what is behind it.
         with in_the_systems_words():
             written = super().write_data(plan, planner)
         self.end_s = time.perf_counter()
-        self.sync_s, self.write_s = timed.sync_s, timed.write_s
+        self.sync_s, self.write_s = self.fs.sync_s, self.fs.write_s
         return written
 
 
 class _TimedFiles(FileSystem):  # type: ignore[misc]
-    """Files as torch opens them, through Python's buffer."""
+    """Files as torch opens them, through a buffer of Python's size."""
 
     sync_s = write_s = 0.0
+    writes_count = 0
 
     @contextmanager
     def create_stream(self, path: Any, mode: str) -> Iterator[Any]:
         raw = _TimedRaw(path, mode)
-        with io.BufferedWriter(raw) as stream:
+        with io.BufferedWriter(raw, Path(path).stat().st_blksize) as stream:
             yield stream
         self.sync_s, self.write_s = raw.sync_s, self.write_s + raw.write_s
+        self.writes_count += raw.writes_count
+
+    def mkdir(self, path: Any) -> None:
+        """The folder's owner has made it. Where that rank has failed and removed it, nobody makes
+        one without its marker."""
+        if not Path(path).is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
 class _TimedRaw(io.FileIO):
     """Its number is asked for when it is to be fsync'd."""
 
     sync_s = write_s = 0.0
+    writes_count = 0
 
     def write(self, content: Any) -> int:
         begin_s = time.perf_counter()
         count = super().write(content)
         self.write_s += time.perf_counter() - begin_s
+        self.writes_count += 1
         return count
 
     def fileno(self) -> int:

@@ -1,7 +1,8 @@
 """What does the kernel count of this process's files?
 
-Source: proc_pid_io(5). Threads count with their process. File systems that are memory, a network or
-a program of a user count nothing of block devices.
+Source: proc_pid_io(5). Threads count with their process. Reads of file systems that are memory, a
+network or a program of a user count nothing of block devices; writes count where a page is to be
+written back, also over a network.
 """
 
 import re
@@ -16,14 +17,11 @@ class ProcessIo:
     device_read_bytes: int
     device_written_bytes: int
     """That were left to the kernel to write: it may not have done so yet."""
-    writes_count: int
-    """Calls."""
 
     def since(self, before: "ProcessIo") -> "ProcessIo":
         return ProcessIo(
             device_read_bytes=self.device_read_bytes - before.device_read_bytes,
             device_written_bytes=self.device_written_bytes - before.device_written_bytes,
-            writes_count=self.writes_count - before.writes_count,
         )
 
 
@@ -34,12 +32,11 @@ def process_io() -> ProcessIo | None:
     except OSError:
         return None
     counts = {name: int(count) for name, count in re.findall(r"^(\w+): (\d+)$", told, re.MULTILINE)}
-    if not {"read_bytes", "write_bytes", "syscw"} <= counts.keys():
+    if not {"read_bytes", "write_bytes"} <= counts.keys():
         return None
     return ProcessIo(
         device_read_bytes=counts["read_bytes"],
         device_written_bytes=counts["write_bytes"],
-        writes_count=counts["syscw"],
     )
 
 

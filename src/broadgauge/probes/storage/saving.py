@@ -38,6 +38,8 @@ class Saved:
     """Until training could go on; the rest passes beside it."""
     size_bytes: int
     """Of the files that this rank wrote."""
+    operations_count: int
+    """Calls to the kernel that wrote them."""
 
     @property
     def durable_s(self) -> float:
@@ -69,16 +71,21 @@ class TorchSaver(Saver):
         host = self._on_host(state, watch)
         stall_s = watch.seconds
         if not self._writes:
-            return Saved(parts_s=watch.parts_s, stall_s=stall_s, size_bytes=0)
+            return Saved(parts_s=watch.parts_s, stall_s=stall_s, size_bytes=0, operations_count=0)
         with in_the_systems_words(), TimedFile(folder / self._name) as file:
             torch.save(host, file)
         watch.ends("serialise", write_s=file.seconds)
         stall_s = watch.seconds
         size_bytes = sync_file(folder / self._name)
         watch.ends("fsync")
-        sync_folder(folder)
+        sync_folders(folder)
         watch.ends("fsync folder")
-        return Saved(parts_s=watch.parts_s, stall_s=stall_s, size_bytes=size_bytes)
+        return Saved(
+            parts_s=watch.parts_s,
+            stall_s=stall_s,
+            size_bytes=size_bytes,
+            operations_count=file.writes_count,
+        )
 
     def holds(self, folder: Path) -> bool:
         read = None
@@ -128,7 +135,7 @@ class TimedFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self.seconds = path, 0.0
+        self._path, self.seconds, self.writes_count = path, 0.0, 0
 
     def __enter__(self) -> "TimedFile":
         begin_s = time.perf_counter()
@@ -151,6 +158,7 @@ class TimedFile:
         size = len(left)
         while left:
             left = left[os.write(self._fd, left) :]
+            self.writes_count += 1
         self.seconds += time.perf_counter() - begin_s
         return size
 
@@ -161,6 +169,8 @@ def in_the_systems_words() -> Iterator[None]:
     failed: raised is the OSError behind it, if there is one."""
     try:
         yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
     except BaseException as error:  # a CheckpointException is one
         found = _behind(error)
         if found is None or found is error:
@@ -169,14 +179,21 @@ def in_the_systems_words() -> Iterator[None]:
 
 
 def _behind(error: BaseException | None) -> OSError | None:
-    """The first of the chain of exceptions, of any rank."""
-    if error is None or isinstance(error, OSError):
+    """The first of the chain of exceptions, of any rank, that has the kernel's number."""
+    if error is None or (isinstance(error, OSError) and error.errno is not None):
         return error
     failures = getattr(error, "failures", {})  # CheckpointException: (exception, stack) by rank
     for failed, *_ in failures.values():
         if (found := _behind(failed)) is not None:
             return found
-    return _behind(error.__cause__) or _behind(error.__context__)
+    behind = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return _behind(behind)
+
+
+def sync_folders(folder: Path) -> None:
+    """The names in it, and its own: each checkpoint has a new one."""
+    sync_folder(folder)
+    sync_folder(folder.parent)
 
 
 def sync_file(path: Path) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from broadgauge.messages.storage import CheckpointPhase
-from broadgauge.probes.devices import Device
+from broadgauge.probes.devices import CpuDevice, Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.training.building import model_of
 from broadgauge.probes.training.shards import own_part
@@ -82,19 +82,27 @@ def is_same(ours: Any, theirs: Any) -> bool:
 
 
 def refuse_no_memory(phase: CheckpointPhase, identity: RankIdentity, device: Device) -> None:
-    """State and gradients (AdamW's first step makes its moments), and on the host what is read
-    back beside what is saved."""
+    """What is saved, and a second state beside it: gradients, as AdamW's first step makes its
+    moments, then what is staged or read back. On the host of GPUs one copy of what a rank saves."""
     shards = identity.world_size if phase.is_sharded else 1
     own_bytes = phase.files_bytes / shards
-    gathered_bytes = phase.files_bytes if phase.state_dict == "full" and shards > 1 else 0
-    on_host = device.torch_device.type == "cpu"
-    sharers = identity.local_world_size if on_host else 1
-    needed_bytes = own_bytes * sharers * (2 if on_host else 4 / 3) + gathered_bytes * on_host
+    saved_bytes = own_bytes if phase.state_dict == "sharded" else phase.files_bytes
+    if device.torch_device.type == "cpu":
+        gathered_bytes = saved_bytes - own_bytes  # of rank 0 alone
+        _refuse_more(phase, 2 * own_bytes * identity.local_world_size + gathered_bytes, device)
+        return
+    _refuse_more(phase, 2 * own_bytes, device)
+    num_writers = identity.local_world_size if phase.state_dict == "sharded" else 1
+    _refuse_more(phase, saved_bytes * num_writers, CpuDevice())
+
+
+def _refuse_more(phase: CheckpointPhase, needed_bytes: float, device: Device) -> None:
     free_bytes = device.free_memory_bytes()
     if needed_bytes > free_bytes:
+        where = "of the GPU" if device.torch_device.type == "cuda" else "of the host"
         raise RefusedError(
             f"out of memory: a checkpoint of {phase.files_bytes / 1e9:.2f} GB needs "
-            f"{needed_bytes / 1e9:.2f} GB here; {free_bytes / 1e9:.2f} GB are free"
+            f"{needed_bytes / 1e9:.2f} GB {where}; {free_bytes / 1e9:.2f} GB are free"
         )
 
 

@@ -32,8 +32,8 @@ def _row(access: str, rows: list[FileAccessRow]) -> tuple[str, ...]:
     stalls_s = [row.stall_s for row in rows if row.stall_s is not None]
     middle_s = statistics.median(times_s)
     parts = {
-        name: statistics.median(row.parts_s.get(name, 0.0) for row in rows)
-        for name in rows[0].parts_s
+        name: statistics.median(row.busiest_parts_s.get(name, 0.0) for row in rows)
+        for name in rows[0].busiest_parts_s
     }
     shown = [f"{name} {show_time(each)}" for name, each in parts.items() if each >= 0.01 * middle_s]
     states = sorted({row.cache for row in rows if row.cache is not None})

@@ -3,6 +3,9 @@
 from broadgauge.messages.storage import Access, CacheState
 from broadgauge.specs.base import StoredModel
 
+WAITING = frozenset(("plan", "metadata"))
+"""Parts in which ranks wait for each other."""
+
 
 class FileAccessRow(StoredModel):
     """Times are of the slowest rank, which is named."""
@@ -15,14 +18,14 @@ class FileAccessRow(StoredModel):
     slowest_rank: int
     parts_s: dict[str, float]
     """Of that rank, by name in their order; they add up to `time_s`."""
-    operations: int | None = None
-    """Calls to the kernel that moved bytes, of all ranks; None: not counted."""
+    operations: int
+    """Calls to the kernel that moved the files' bytes, of all ranks."""
     stall_s: float | None = None
     """How long did training wait? Of the rank that waited longest; None: nothing is trained."""
     parts_of_ranks: tuple[dict[str, float], ...] = ()
     """The same of every rank of a checkpoint, by rank; else empty."""
     device_bytes: int | None = None
-    """Read from block devices by all ranks, or written to them; None: not counted."""
+    """Read from block devices by all ranks, or left to the kernel to write; None: not counted."""
     cached_before_bytes: int | None = None
     """Of the files of all ranks, in memory just before; None: a write, or the kernel does not say.
     """
@@ -31,3 +34,13 @@ class FileAccessRow(StoredModel):
     evidence: str = ""
     """Of the slowest rank."""
     file_system: str | None = None
+
+    @property
+    def busiest_parts_s(self) -> dict[str, float]:
+        """Of the rank that works longest: where ranks end together, the slowest may be one that
+        only waited."""
+
+        def worked_s(parts_s: dict[str, float]) -> float:
+            return sum(seconds for part, seconds in parts_s.items() if part not in WAITING)
+
+        return max((self.parts_s, *self.parts_of_ranks), key=worked_s)
