@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.merging.outcomes import make_case
 
 from broadgauge.merging.rank_blocks import read_blocks
-from broadgauge.merging.storage import merge_storage
+from broadgauge.merging.storage import merge_checkpoint, merge_raw_files
 from broadgauge.messages.codec import encode
 from broadgauge.messages.storage import Access, CacheState, FileAccess
 from broadgauge.specs.workloads.workload import AnyPhase, CheckpointWorkload, RawFilesWorkload
@@ -45,7 +45,8 @@ def said(
 def merged(*ranks: list[FileAccess], workload: AnyPhase = WORKLOAD):
     case = make_case(workload, nodes=1, ranks_per_node=len(ranks))
     blocks = read_blocks([[encode(each) for each in rank] for rank in ranks])
-    return merge_storage(case, workload, blocks, ())
+    merge = merge_checkpoint if workload == SAVE else merge_raw_files
+    return merge(case, blocks, ())
 
 
 SAVE = CheckpointWorkload(kind="storage", phase="checkpoint")

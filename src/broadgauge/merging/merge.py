@@ -12,15 +12,16 @@ from broadgauge.merging.collectives import merge_collectives
 from broadgauge.merging.command import merge_command
 from broadgauge.merging.metrics import MeasurementBuilder
 from broadgauge.merging.rank_blocks import read_blocks
-from broadgauge.merging.storage import merge_storage
+from broadgauge.merging.storage import merge_checkpoint, merge_raw_files
 from broadgauge.merging.training import merge_training
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.records.record import Measurement, TrialError
 from broadgauge.specs.workloads.workload import (
+    CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
-    StorageWorkload,
+    RawFilesWorkload,
     TrainWorkload,
 )
 
@@ -65,8 +66,10 @@ def _find(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> Measur
             return merge_collectives(case, ranks, outcome.marks)
         case TrainWorkload() as train:
             return merge_training(case, train, ranks, outcome.marks, peak_flops)
-        case StorageWorkload() as storage:
-            return merge_storage(case, storage, ranks, outcome.marks)
+        case RawFilesWorkload():
+            return merge_raw_files(case, ranks, outcome.marks)
+        case CheckpointWorkload():
+            return merge_checkpoint(case, ranks, outcome.marks)
         case CommandWorkload() as command:
             return merge_command(case, command, ranks, outcome.marks)
         case _:

@@ -6,39 +6,55 @@ from collections.abc import Sequence
 from broadgauge.merging.counters import intervals_by_label
 from broadgauge.merging.metrics import MeasurementBuilder, put_cores
 from broadgauge.merging.rank_blocks import RankBlocks, same_of_all_ranks
-from broadgauge.messages.storage import CacheState, FileAccess
+from broadgauge.messages.storage import Access, CacheState, FileAccess
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import Mark
 from broadgauge.specs.records.file_access_row import FileAccessRow
-from broadgauge.specs.workloads.workload import StorageWorkload
 
 NOT_ENDED = "no repetition was finished by all ranks"
 
 
-def merge_storage(
-    case: Case, workload: StorageWorkload, ranks: Sequence[RankBlocks], marks: Sequence[Mark]
+def merge_raw_files(
+    case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]
 ) -> MeasurementBuilder:
+    found = _with_rows(case, ranks, marks)
+    writes, reads = of_access(found, "write"), of_access(found, "read")
+    _put_times(found, "write_time_s", [row.time_s for row in writes])
+    _put_rate(found, "write_gbyte_per_s", writes)
+    _put_times(found, "read_time_s", [row.time_s for row in reads])
+    _put_reads(found, reads)
+    return found
+
+
+def merge_checkpoint(
+    case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]
+) -> MeasurementBuilder:
+    found = _with_rows(case, ranks, marks)
+    saves = of_access(found, "write")
+    _put_times(found, "save_durable_s", [row.time_s for row in saves])
+    _put_times(found, "save_stall_s", [row.stall_s for row in saves if row.stall_s is not None])
+    _put_rate(found, "write_gbyte_per_s", saves)
+    return found
+
+
+def of_access(found: MeasurementBuilder, access: Access) -> list[FileAccessRow]:
+    return [row for row in found.file_accesses if row.access == access]
+
+
+def _with_rows(
+    case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]
+) -> MeasurementBuilder:
+    """What every phase has: its repetitions, and the cores that were busy meanwhile."""
     found = MeasurementBuilder()
     same = same_of_all_ranks([rank.of(FileAccess) for rank in ranks], case.world_size)
-    found.file_accesses = rows = tuple(map(_row, same))
-    writes = [row for row in rows if row.access == "write"]
-    if workload.saved_model is None:
-        _put_times(found, "write_time_s", [row.time_s for row in writes])
-    else:
-        _put_times(found, "save_durable_s", [row.time_s for row in writes])
-        _put_times(
-            found, "save_stall_s", [row.stall_s for row in writes if row.stall_s is not None]
-        )
-    _put_rate(found, "write_gbyte_per_s", writes)
-    if workload.reads_back:
-        _put_reads(found, [row for row in rows if row.access == "read"])
+    found.file_accesses = tuple(map(_row, same))
     intervals = intervals_by_label(marks)
     put_cores(found, [intervals[each[0].label] for each in same if each[0].label in intervals])
     return found
 
 
 def _put_reads(found: MeasurementBuilder, reads: Sequence[FileAccessRow]) -> None:
-    _put_times(found, "read_time_s", [row.time_s for row in reads])
+    """Their rate, and where they came from."""
     _put_rate(found, "read_gbyte_per_s", reads)
     counted = [row.device_bytes / row.size_bytes for row in reads if row.device_bytes is not None]
     is_counted = bool(counted) and len(counted) == len(reads)

@@ -33,7 +33,7 @@ def test_a_file_has_what_was_written(
     assert holds(path, size, request)
     assert written.operations_count == -(-size // request_bytes)
     assert written.seconds == sum(written.parts_s.values())
-    assert list(written.parts_s) == ["open", "writing", "fsync", "close", "fsync folder"]
+    assert list(written.parts_s) == ["open", "write", "fsync", "close", "fsync folder"]
     assert min(written.parts_s.values()) >= 0
     read = read_file(path, request_bytes, is_direct=False)
     assert read.operations_count == written.operations_count

@@ -27,7 +27,7 @@ from broadgauge.report.charts.points import (
     step_boxes,
 )
 from broadgauge.report.charts.save_timelines import save_timelines
-from broadgauge.report.charts.storage_pictures import STORAGE_PICTURES
+from broadgauge.report.charts.storage_pictures import RAW_FILES_PICTURES
 from broadgauge.report.charts.training import cost_chart, throughput_chart
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.networks.network import Network
@@ -97,7 +97,7 @@ def test_bars_are_the_estimates(run: RunSummary) -> None:
 def test_each_workload_on_a_storage_has_its_own_bar(network: Network | None) -> None:
     """Bars of one label would be drawn over each other."""
     run = storage_run(network=network)
-    (pictures,) = STORAGE_PICTURES
+    (pictures,) = RAW_FILES_PICTURES
     charts = list(pictures(analysed(run), run.cases))
     assert len(charts) == 2
     for chart in charts:

@@ -5,12 +5,13 @@ from typing import assert_never
 from broadgauge.advise.kinds.collectives import CollectivesInAdvise
 from broadgauge.advise.kinds.command import CommandInAdvise
 from broadgauge.advise.kinds.kind import KindInAdvise
-from broadgauge.advise.kinds.storage import StorageInAdvise
+from broadgauge.advise.kinds.storage import CheckpointInAdvise, RawFilesInAdvise
 from broadgauge.advise.kinds.training import TrainingInAdvise
 from broadgauge.specs.workloads.workload import (
+    CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
-    StorageWorkload,
+    RawFilesWorkload,
     TrainWorkload,
     Workload,
 )
@@ -25,7 +26,9 @@ def in_advise(workload: Workload) -> KindInAdvise:
             return TrainingInAdvise()
         case CommandWorkload():
             return CommandInAdvise()
-        case StorageWorkload():
-            return StorageInAdvise(workload)
+        case RawFilesWorkload():
+            return RawFilesInAdvise()
+        case CheckpointWorkload():
+            return CheckpointInAdvise()
         case _:
             assert_never(workload)

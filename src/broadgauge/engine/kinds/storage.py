@@ -25,21 +25,18 @@ class StorageInEngine(KindInEngine):
 
     def trial_s(self, case: Case) -> float:
         """Ranks of a node share what the storage reads and writes."""
-        workload = self.storage
+        workload, said = self.storage, case.storage
         of_node = workload.files_bytes(case.world_size) / case.nodes / 1e9
-        said = case.storage
         read = (said and said.read_gbyte_per_s) or SLOW_GBYTE_PER_S
         write = (said and said.write_gbyte_per_s) or SLOW_GBYTE_PER_S
-        once_s = of_node / write + _BETWEEN_S
-        if workload.reads_back:
-            once_s += of_node / read + _BETWEEN_S
-        made_s = 0.0
-        if workload.saved_model is not None:
-            state_gbyte = workload.files_bytes(case.world_size) / 1e9
-            made_s = MODEL_S + state_gbyte * (MADE_S_PER_GBYTE + 1 / read)
-            if case.world_size > 1:  # at most: it is gathered
-                once_s += transfer_s(case, "all_gather", workload.files_bytes(case.world_size))
-        return PROCESS_GROUP_S[case.backend] + made_s + (workload.repetitions + 1) * once_s
+        found_s = workload.writes * (of_node / write + _BETWEEN_S)
+        found_s += workload.reads * (of_node / read + _BETWEEN_S)
+        if workload.model_bytes:
+            found_s += MODEL_S + workload.model_bytes / 1e9 * MADE_S_PER_GBYTE
+        if workload.moved_bytes and case.world_size > 1:
+            moved_s = transfer_s(case, "all_gather", workload.moved_bytes)
+            found_s += (workload.repetitions + 1) * moved_s
+        return PROCESS_GROUP_S[case.backend] + found_s
 
     def written_bytes(self, case: Case) -> int:
         return self.storage.written_bytes(case.world_size)

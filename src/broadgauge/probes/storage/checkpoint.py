@@ -1,10 +1,8 @@
 """How long does a training wait for its checkpoint, and when is it durable?"""
 
-import secrets
 import shutil
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import torch.distributed as dist
 
@@ -14,10 +12,9 @@ from broadgauge.probes.devices import Device
 from broadgauge.probes.storage.file_systems import file_system_of
 from broadgauge.probes.storage.process_io import io_since, process_io
 from broadgauge.probes.storage.saving import Saver, TorchSaver
+from broadgauge.probes.storage.shared_files import is_shared
 from broadgauge.probes.storage.training_state import TrainingState
 from broadgauge.probes.trial import RefusedError, Trial
-
-_TOKEN = "token"
 
 
 class CheckpointMeasurement:
@@ -46,7 +43,8 @@ class CheckpointMeasurement:
     def measure(self, repetitions: int) -> None:
         """The first save is read back, bit by bit. Raises OSError."""
         saved = self._made("warm-up")
-        self._save(saved)
+        self.saver.save(saved)
+        dist.barrier(self.group)
         if not self.saver.holds(saved):
             raise RefusedError(f"{saved} does not hold what was saved")
         self._remove(saved)
@@ -77,11 +75,7 @@ class CheckpointMeasurement:
         if self.folder == self.own:
             shutil.rmtree(folder)
 
-    def _save(self, folder: Path, label: str | None = None) -> None:
-        if label is None:
-            self.saver.save(folder)
-            dist.barrier(self.group)
-            return
+    def _save(self, folder: Path, label: str) -> None:
         with self.trial.between_marks(label):
             before = process_io()
             saved = self.saver.save(folder)
@@ -93,25 +87,10 @@ class CheckpointMeasurement:
                 access="write",
                 size_bytes=saved.size_bytes,
                 operations_count=saved.operations_count,
-                seconds=saved.durable_s,
+                seconds=saved.seconds,
                 parts_s=saved.parts_s,
                 stall_s=saved.stall_s,
                 device_bytes=None if counted is None else counted.device_written_bytes,
                 file_system=None if self.file_system is None else self.file_system.kind,
             )
         )
-
-
-def is_shared(own: Path, group: Any) -> bool:
-    """Does every rank see what rank 0 writes into its folder? All ranks call it together."""
-    told = [secrets.token_hex(8)]
-    dist.broadcast_object_list(told, src=0, group=group)
-    token = own.parent / "rank0" / f"{_TOKEN}-{told[0]}"
-    if dist.get_rank() == 0:
-        token.touch()
-    dist.barrier(group)
-    seen: list[bool] = [False] * dist.get_world_size()
-    dist.all_gather_object(seen, token.exists(), group=group)
-    if dist.get_rank() == 0:
-        token.unlink()
-    return all(seen)

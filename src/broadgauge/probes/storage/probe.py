@@ -22,13 +22,13 @@ from broadgauge.probes.storage.own_folder import own_folder
 from broadgauge.probes.storage.page_cache import cached_bytes, let_go
 from broadgauge.probes.storage.process_io import io_since, process_io
 from broadgauge.probes.storage.raw_files import (
-    Timed,
     holds,
     random_request,
     read_file,
     refuse_no_direct,
     write_file,
 )
+from broadgauge.probes.storage.stopwatch import Timed
 from broadgauge.probes.trial import RefusedError, Trial
 
 

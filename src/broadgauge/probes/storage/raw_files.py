@@ -8,21 +8,10 @@ import errno
 import mmap
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from broadgauge.probes.storage.stopwatch import Stopwatch
+from broadgauge.probes.storage.stopwatch import Stopwatch, Timed
 from broadgauge.probes.trial import RefusedError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timed:
-    operations_count: int
-    parts_s: dict[str, float]
-
-    @property
-    def seconds(self) -> float:
-        return sum(self.parts_s.values())
 
 
 def random_request(size_bytes: int) -> mmap.mmap:
@@ -42,7 +31,7 @@ def write_file(path: Path, size_bytes: int, request: mmap.mmap, *, is_direct: bo
         watch.ends("open")
         for offset, length in _requests(size_bytes, len(request)):
             count += _write_all(fd, memoryview(request)[:length], offset)
-        watch.ends("writing")
+        watch.ends("write")
         os.fsync(fd)
         watch.ends("fsync")
     finally:
@@ -65,7 +54,7 @@ def read_file(path: Path, request_bytes: int, *, is_direct: bool) -> Timed:
         while got := os.preadv(fd, [room], offset):
             offset += got
             count += 1
-        watch.ends("reading")
+        watch.ends("read")
     finally:
         os.close(fd)
     watch.ends("close")

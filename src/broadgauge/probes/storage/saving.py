@@ -19,7 +19,7 @@ import torch.distributed as dist
 from broadgauge.messages.storage import CheckpointPhase
 from broadgauge.probes.devices import Device
 from broadgauge.probes.storage.raw_files import sync_folder
-from broadgauge.probes.storage.stopwatch import Stopwatch
+from broadgauge.probes.storage.stopwatch import Stopwatch, Timed
 from broadgauge.probes.storage.training_state import (
     TrainingState,
     each_tensor,
@@ -30,20 +30,13 @@ from broadgauge.probes.training.shards import own_part, whole_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
-    """On this rank."""
+class Saved(Timed):
+    """On this rank, until it is durable."""
 
-    parts_s: dict[str, float]
     stall_s: float
     """Until training could go on; the rest passes beside it."""
     size_bytes: int
     """Of the files that this rank wrote."""
-    operations_count: int
-    """Calls to the kernel that wrote them."""
-
-    @property
-    def durable_s(self) -> float:
-        return sum(self.parts_s.values())
 
 
 class Saver(ABC):

@@ -4,6 +4,20 @@ import time
 from dataclasses import dataclass, field
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """What a repetition took on this rank."""
+
+    parts_s: dict[str, float]
+    """By name, in their order, without a gap."""
+    operations_count: int
+    """Calls to the kernel that moved the files' bytes."""
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.parts_s.values())
+
+
 @dataclass(slots=True)
 class Stopwatch:
     """Cuts the time since it was made into parts, which follow each other without a gap."""

@@ -46,5 +46,5 @@ def _of_checkpoints(analysed: AnalysedRun, cases: Sequence[CaseSummary]) -> Iter
     )
 
 
-STORAGE_PICTURES: tuple[ChartGroup, ...] = (_of_storages,)
+RAW_FILES_PICTURES: tuple[ChartGroup, ...] = (_of_storages,)
 CHECKPOINT_PICTURES: tuple[ChartGroup, ...] = (_of_storages, _of_checkpoints)

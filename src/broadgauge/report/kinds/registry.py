@@ -5,12 +5,13 @@ from typing import assert_never
 from broadgauge.report.kinds.collectives import CollectivesInReport
 from broadgauge.report.kinds.command import CommandInReport
 from broadgauge.report.kinds.kind import KindInReport
-from broadgauge.report.kinds.storage import StorageInReport
+from broadgauge.report.kinds.storage import CheckpointInReport, RawFilesInReport
 from broadgauge.report.kinds.training import TrainingInReport
 from broadgauge.specs.workloads.workload import (
+    CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
-    StorageWorkload,
+    RawFilesWorkload,
     TrainWorkload,
     Workload,
 )
@@ -25,7 +26,9 @@ def in_report(workload: Workload) -> KindInReport:
             return TrainingInReport(workload)
         case CommandWorkload():
             return CommandInReport(workload)
-        case StorageWorkload():
-            return StorageInReport(workload)
+        case RawFilesWorkload():
+            return RawFilesInReport()
+        case CheckpointWorkload():
+            return CheckpointInReport()
         case _:
             assert_never(workload)

@@ -3,49 +3,19 @@ a checkpoint, what training waits and when it is durable."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broadgauge.report.kinds.kind import ChartGroup, KindInReport
 from broadgauge.report.page.markup import Html
 from broadgauge.report.words.cells import Cell, estimate_cell
 from broadgauge.results.model import CaseSummary
-from broadgauge.specs.workloads.workload import StorageWorkload
 
 if TYPE_CHECKING:  # the page does without rich
     from rich.console import Console
 
 
-@dataclass(frozen=True, slots=True)
 class StorageInReport(KindInReport):
-    """A phase as it is shown."""
-
-    storage: StorageWorkload
-
-    @property
-    def charts(self) -> tuple[ChartGroup, ...]:
-        from broadgauge.report.charts.storage_pictures import CHECKPOINT_PICTURES, STORAGE_PICTURES
-
-        return STORAGE_PICTURES if self.storage.saved_model is None else CHECKPOINT_PICTURES
-
-    def figure(self, summary: CaseSummary) -> Cell | None:
-        """Of reads, and below what writes reached; of a checkpoint what training waits, and below
-        when it is durable."""
-        if self.storage.saved_model is not None:
-            stall, durable = (
-                estimate_cell(name, summary.estimates.get(name))
-                for name in ("save_stall_s", "save_durable_s")
-            )
-            told = (
-                "training waits" if durable is None else f"training waits; durable {durable.main}"
-            )
-            return stall and Cell(main=stall.main, sub=stall.sub, below=told, detail=stall.detail)
-        read, write = (
-            estimate_cell(name, summary.estimates.get(name))
-            for name in ("read_gbyte_per_s", "write_gbyte_per_s")
-        )
-        below = "read" if write is None else f"read; write {write.main}"
-        return read and Cell(main=read.main, sub=read.sub, below=below, detail=read.detail)
+    """Any phase as it is shown."""
 
     def details_on_page(self, summary: CaseSummary) -> Html:
         from broadgauge.report.page.file_accesses import file_accesses_table
@@ -56,3 +26,35 @@ class StorageInReport(KindInReport):
         from broadgauge.report.terminal.file_accesses import print_file_accesses
 
         print_file_accesses(summary, console)
+
+
+class RawFilesInReport(StorageInReport):
+    @property
+    def charts(self) -> tuple[ChartGroup, ...]:
+        from broadgauge.report.charts.storage_pictures import RAW_FILES_PICTURES
+
+        return RAW_FILES_PICTURES
+
+    def figure(self, summary: CaseSummary) -> Cell | None:
+        """Of reads, and below what writes reached."""
+        read, write = _cells(summary, "read_gbyte_per_s", "write_gbyte_per_s")
+        below = "read" if write is None else f"read; write {write.main}"
+        return read and Cell(main=read.main, sub=read.sub, below=below, detail=read.detail)
+
+
+class CheckpointInReport(StorageInReport):
+    @property
+    def charts(self) -> tuple[ChartGroup, ...]:
+        from broadgauge.report.charts.storage_pictures import CHECKPOINT_PICTURES
+
+        return CHECKPOINT_PICTURES
+
+    def figure(self, summary: CaseSummary) -> Cell | None:
+        """What training waits, and below when it is durable."""
+        stall, durable = _cells(summary, "save_stall_s", "save_durable_s")
+        below = "training waits" if durable is None else f"training waits; durable {durable.main}"
+        return stall and Cell(main=stall.main, sub=stall.sub, below=below, detail=stall.detail)
+
+
+def _cells(summary: CaseSummary, *metrics: str) -> tuple[Cell | None, ...]:
+    return tuple(estimate_cell(name, summary.estimates.get(name)) for name in metrics)

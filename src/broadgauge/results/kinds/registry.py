@@ -5,14 +5,15 @@ from typing import assert_never
 from broadgauge.results.kinds.collectives import COLLECTIVES_TABLE, CollectivesInResults
 from broadgauge.results.kinds.command import CommandInResults
 from broadgauge.results.kinds.kind import KindInResults
-from broadgauge.results.kinds.storage import FILE_ACCESSES_TABLE, StorageInResults
+from broadgauge.results.kinds.storage import CHECKPOINT, FILE_ACCESSES_TABLE, RAW_FILES
 from broadgauge.results.kinds.training import TrainingInResults
 from broadgauge.results.table_names import TableName
 from broadgauge.results.tables import RowTable
 from broadgauge.specs.workloads.workload import (
+    CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
-    StorageWorkload,
+    RawFilesWorkload,
     TrainWorkload,
     Workload,
 )
@@ -33,7 +34,9 @@ def in_results(workload: Workload) -> KindInResults:
             return TrainingInResults()
         case CommandWorkload():
             return CommandInResults(workload)
-        case StorageWorkload():
-            return StorageInResults(workload)
+        case RawFilesWorkload():
+            return RAW_FILES
+        case CheckpointWorkload():
+            return CHECKPOINT
         case _:
             assert_never(workload)

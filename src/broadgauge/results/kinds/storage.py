@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from broadgauge.results.kinds.kind import KindInResults
 from broadgauge.results.tables import Cell, CellKind, RowTable
 from broadgauge.specs.records.record import Record
-from broadgauge.specs.workloads.workload import StorageWorkload
 
 _COLUMNS: dict[str, CellKind] = {
     "access": "text",
@@ -28,13 +27,15 @@ _COLUMNS: dict[str, CellKind] = {
 class StorageInResults(KindInResults):
     """A phase as its figures are compared."""
 
-    storage: StorageWorkload
+    headline: tuple[str, ...]
 
     @property
     def headline_metrics(self) -> tuple[str, ...]:
-        if self.storage.saved_model is not None:
-            return ("save_stall_s", "save_durable_s")
-        return ("read_gbyte_per_s", "write_gbyte_per_s")
+        return self.headline
+
+
+RAW_FILES = StorageInResults(("read_gbyte_per_s", "write_gbyte_per_s"))
+CHECKPOINT = StorageInResults(("save_stall_s", "save_durable_s"))
 
 
 def _rows_of(record: Record) -> Iterator[dict[str, Cell]]:

@@ -4,7 +4,6 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from broadgauge.messages.model_shape import ModelShape
 from broadgauge.messages.storage import CheckpointFormat, StateDict
 from broadgauge.specs.base import placed_error
 from broadgauge.specs.workloads.gpt import GptModel
@@ -75,12 +74,22 @@ class CheckpointWorkload(StorageWorkload):
         return self.model.named_in_words
 
     @property
-    def saved_model(self) -> ModelShape | None:
-        return self.model.shape
+    def writes(self) -> int:
+        return self.repetitions + 1
 
     @property
-    def reads_back(self) -> bool:
-        return False
+    def reads(self) -> int:
+        """The first save."""
+        return 1
+
+    @property
+    def model_bytes(self) -> int:
+        return self.state_bytes
+
+    @property
+    def moved_bytes(self) -> int:
+        is_gathered = self.strategy == "fsdp" and self.resolved_state_dict == "full"
+        return self.state_bytes if is_gathered else 0
 
     def files_bytes(self, world_size: int) -> int:
         """However many ranks there are, the state is saved once."""

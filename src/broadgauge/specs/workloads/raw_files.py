@@ -47,8 +47,12 @@ class RawFilesWorkload(StorageWorkload):
         return None if self.direct else self.cache
 
     @property
-    def reads_back(self) -> bool:
-        return True
+    def writes(self) -> int:
+        return self.repetitions + 1
+
+    @property
+    def reads(self) -> int:
+        return self.repetitions + 1
 
     def files_bytes(self, world_size: int) -> int:
         return self.size * world_size

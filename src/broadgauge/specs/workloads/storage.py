@@ -8,7 +8,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from broadgauge.messages.model_shape import ModelShape
 from broadgauge.specs.base import Name
 from broadgauge.specs.workloads.common import WorkloadBase
 
@@ -31,18 +30,28 @@ class StorageWorkload(WorkloadBase):
 
     @property
     @abstractmethod
-    def reads_back(self) -> bool:
-        """Is a read measured beside each write?"""
+    def writes(self) -> int:
+        """How often are its files written in a trial?"""
+
+    @property
+    @abstractmethod
+    def reads(self) -> int:
+        """How often are they read?"""
 
     @abstractmethod
     def files_bytes(self, world_size: int) -> int:
         """Of the files that are on the storage at once, of all ranks."""
 
     def written_bytes(self, world_size: int) -> int:
-        """In a trial, by all ranks: in each repetition, and once to warm up."""
-        return self.files_bytes(world_size) * (self.repetitions + 1)
+        """In a trial, by all ranks."""
+        return self.files_bytes(world_size) * self.writes
 
     @property
-    def saved_model(self) -> ModelShape | None:
-        """Of a checkpoint; None: the files hold none."""
-        return None
+    def model_bytes(self) -> int:
+        """Of the model's state that ranks make and compare; 0: the files hold none."""
+        return 0
+
+    @property
+    def moved_bytes(self) -> int:
+        """Of it, between ranks in each repetition; 0: nothing is."""
+        return 0
