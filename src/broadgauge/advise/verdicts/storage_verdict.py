@@ -1,6 +1,7 @@
 """What does a phase on a storage wait for most? Of raw files: which part of the write, and whether
 the reads came from the storage at all."""
 
+from broadgauge.advise.verdicts.time_shares import file_systems, largest_share
 from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary
 from broadgauge.specs.records.file_access_row import FileAccessRow
@@ -13,12 +14,11 @@ def verdict_of_storage(summary: CaseSummary) -> Verdict:
     writes = [row for row in rows if row.access == "write"]
     reads = [row for row in rows if row.access == "read"]
     words = [f"reads were {_states(reads)}"]
-    part, share = longest_part(writes)
-    words.append(f"{part} is {share * 100:.0f} % of a write")
-    kinds = sorted({row.file_system or "unknown" for row in rows})
+    share = largest_share(writes)
+    words.append(f"{share.longest_part} is {share.longest_ratio * 100:.0f} % of a write")
     evidence = (
         f"{len(writes)} writes and {len(reads)} reads of {show_size(reads[0].size_bytes)}",
-        f"file system: {' and '.join(kinds)}",
+        file_systems(rows),
         f"a read: {reads[0].evidence}",
     )
     return verdict_that(Bound.STORAGE, "; ".join(words), evidence)
@@ -27,13 +27,3 @@ def verdict_of_storage(summary: CaseSummary) -> Verdict:
 def _states(reads: list[FileAccessRow]) -> str:
     """`cold`, or `cold or unknown` where they differ."""
     return " or ".join(sorted({row.cache or "unknown" for row in reads}))
-
-
-def longest_part(rows: list[FileAccessRow]) -> tuple[str, float]:
-    """By its share of the time of all of them."""
-    totals: dict[str, float] = {}
-    for row in rows:
-        for part, seconds in row.busiest_parts_s.items():
-            totals[part] = totals.get(part, 0.0) + seconds
-    part = max(totals, key=lambda name: totals[name])
-    return part, totals[part] / sum(totals.values())

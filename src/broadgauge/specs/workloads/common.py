@@ -48,6 +48,12 @@ class WorkloadBase(Spec):
         """What its reads of a storage are to find in memory; None: nothing is asked of it."""
         return None
 
+    @property
+    def raw_files_cache(self) -> AskedCache | None:
+        """The same of raw files through the page cache, which other phases are held against; None:
+        it is none of them."""
+        return None
+
     def is_for(self, platforms: tuple[PlatformKind, ...]) -> bool:
         """Does it run on one of these?"""
         return self.platforms is None or not set(self.platforms).isdisjoint(platforms)

@@ -47,6 +47,10 @@ class RawFilesWorkload(StorageWorkload):
         return None if self.direct else self.cache
 
     @property
+    def raw_files_cache(self) -> AskedCache | None:
+        return self.asked_cache
+
+    @property
     def writes(self) -> int:
         return self.repetitions + 1
 
