@@ -23,7 +23,9 @@ def test_equal_sources_give_equal_bytes() -> None:
     assert len(first) < 500_000
 
 
-@pytest.mark.parametrize("parts", [bundle.POD_PARTS, bundle.RUN_POD_PARTS])
+@pytest.mark.parametrize(
+    "parts", [bundle.POD_PARTS, bundle.STORAGE_POD_PARTS, bundle.RUN_POD_PARTS]
+)
 def test_a_pods_file_has_every_line_where_it_was_and_no_words(parts: tuple[str, ...]) -> None:
     data = bundle.build(parts)
     assert len(data) < 350_000  # as text in a ConfigMap, which holds 1 MiB, a third more
@@ -63,6 +65,7 @@ for module in sys.argv[2:]:
         (pythons.oldest, bundle.PACKAGES),
         (pythons.newest, bundle.PACKAGES),
         (pythons.oldest, bundle.POD_PARTS),
+        (pythons.oldest, bundle.STORAGE_POD_PARTS),
         (pythons.oldest, bundle.RUN_POD_PARTS),
     ],
 )

@@ -1,9 +1,9 @@
 """What is sent to a machine that has Python and nothing of ours? One zip file that Python runs.
 
 It holds what runs there, as source. Equal sources give equal bytes, so its hash is its version.
-A pod that nobody leads needs less of it. What pods have is without docstrings and comments, since a
-ConfigMap holds 1 MiB, and one that `kubectl apply` takes a quarter of it. Lines stay where they
-are: a traceback's are those of our sources.
+A pod that nobody leads needs less of it, and of our workloads those of its case's kind. What pods
+have is without docstrings and comments, since a ConfigMap holds 1 MiB, and one that `kubectl apply`
+takes a quarter of it. Lines stay where they are: a traceback's are those of our sources.
 """
 
 import ast
@@ -18,14 +18,17 @@ from broadgauge.messages.own_archive import version_of
 
 PACKAGES = ("agent", "leader", "messages", "probes", "wording")
 """Of broadgauge; with what is in its `__init__.py`."""
-POD_PARTS = (
+_ALL_PODS = (
     *("agent/__init__.py", "agent/entry_point.py", "agent/netlink.py", "agent/pod"),
     *("agent/addresses.py", "agent/hardware", "agent/volume/__init__.py"),
     *("agent/volume/links.py", "agent/volume/telling.py", "agent/volume/wait.py"),
-    *PACKAGES[2:],
+    *("messages", "wording", "probes/", "probes/collectives", "probes/training"),
 )
+POD_PARTS = (*_ALL_PODS, "probes/nccl_tests")
 """Of a job that is rendered: the entrypoint, what gives addresses, what waits for model and data,
-and our own workloads."""
+and our own workloads but those of storages."""
+STORAGE_POD_PARTS = (*_ALL_PODS, "probes/storage")
+"""The same of a job whose workload is one of storages."""
 RUN_POD_PARTS = (
     *("agent/__init__.py", "agent/entry_point.py", "agent/addresses.py", "agent/cores.py"),
     *("agent/facts.py", "agent/found_link.py", "agent/host_logs.py", "agent/in_pod.py"),
@@ -53,23 +56,26 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @cache
 def build(parts: tuple[str, ...] = PACKAGES) -> bytes:
-    """The zip file of these folders and files of broadgauge."""
+    """The zip file of these folders and files of broadgauge; of `folder/` the files in it, and no
+    folder of it."""
     root = Path(__file__).parents[1]
-    sources = [
-        path
-        for part in parts
-        for path in sorted((root / part).rglob("*") if (root / part).is_dir() else [root / part])
-        if path.suffix in SUFFIXES
-    ]
+    sources = [path for part in parts for path in _files(root, part) if path.suffix in SUFFIXES]
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         _add(archive, "__main__.py", MAIN.encode())
         for path in (root / "__init__.py", *sources):
             data = path.read_bytes()
-            if parts in (POD_PARTS, RUN_POD_PARTS) and path.suffix == ".py":
+            if parts in (POD_PARTS, STORAGE_POD_PARTS, RUN_POD_PARTS) and path.suffix == ".py":
                 data = without_comments(without_docstrings(data))
             _add(archive, f"broadgauge/{path.relative_to(root).as_posix()}", data)
     return buffer.getvalue()
+
+
+def _files(root: Path, part: str) -> list[Path]:
+    path = root / part
+    if part.endswith("/"):
+        return sorted(each for each in path.iterdir() if each.is_file())
+    return sorted(path.rglob("*")) if path.is_dir() else [path]
 
 
 def without_docstrings(source: bytes) -> bytes:

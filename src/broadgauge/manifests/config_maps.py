@@ -61,7 +61,7 @@ def program_file(job: PodJob) -> ManifestFile:
         path=f"40-job/{job.word}/10-program.yaml",
         comment=f"What runs in the pods: one zip file of Python (version {version}) with the "
         "entrypoint, which starts torchrun, and Broadgauge's own workloads.\n"
-        "Made by Broadgauge from its own sources, the same for every job.",
+        "Made by Broadgauge from its own sources, the same for every job of its kind of workload.",
         objects=(program_map(job),),
     )
 

@@ -27,9 +27,7 @@ from broadgauge.probes.devices import Device, choose_device
 from broadgauge.probes.failures import describe_failure
 from broadgauge.probes.groups import Rendezvous
 from broadgauge.probes.identity import RankIdentity
-from broadgauge.probes.nccl_tests.probe import measure_with_nccl_tests
 from broadgauge.probes.process_age import process_age_s
-from broadgauge.probes.storage.probe import measure_storage
 from broadgauge.probes.training.probe import measure_training
 from broadgauge.probes.trial import Trial
 
@@ -82,15 +80,20 @@ def run_trial(trial: Trial, rendezvous: Rendezvous) -> None:
 
 
 def measure(trial: Trial, device: Device) -> None:
-    """The only place on the ranks that asks which kind of task it is."""
+    """The only place on the ranks that asks which kind of task it is. A pod's program has of the
+    rarer ones those of its case."""
     match trial.command.task:
         case CollectivesTask(engine="nccl-tests") as task:
+            from broadgauge.probes.nccl_tests.probe import measure_with_nccl_tests
+
             measure_with_nccl_tests(trial, task, device)
         case CollectivesTask() as task:
             measure_collectives(trial, task, device)
         case TrainTask() as task:
             measure_training(trial, task, device)
         case StorageTask() as task:
+            from broadgauge.probes.storage.probe import measure_storage
+
             measure_storage(trial, task, device)
         case CommandTask():
             raise TypeError("a command is run by broadgauge.probes.command")

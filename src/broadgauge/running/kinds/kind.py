@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from broadgauge.agent.bundle import POD_PARTS
 from broadgauge.manifests.memory_need import MemoryPart
 from broadgauge.specs.case import Case
 
@@ -28,6 +29,11 @@ class KindInRunning:
         """What a pod's ranks hold in their node's memory, beside Python, torch and NCCL?"""
         del case
         yield from ()
+
+    @property
+    def pod_parts(self) -> tuple[str, ...]:
+        """Of the program, what a pod needs that nobody leads."""
+        return POD_PARTS
 
     @property
     def torchrun_words(self) -> tuple[str, ...] | None:

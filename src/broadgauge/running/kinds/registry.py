@@ -5,6 +5,7 @@ from typing import assert_never
 from broadgauge.running.kinds.collectives import CollectivesInRunning
 from broadgauge.running.kinds.command import CommandInRunning
 from broadgauge.running.kinds.kind import KindInRunning
+from broadgauge.running.kinds.storage import StorageInRunning
 from broadgauge.running.kinds.training import TrainingInRunning
 from broadgauge.specs.workloads.workload import (
     CollectivesWorkload,
@@ -25,6 +26,6 @@ def in_running(workload: Workload) -> KindInRunning:
         case CommandWorkload():
             return CommandInRunning(workload)
         case StorageWorkload():
-            return KindInRunning()
+            return StorageInRunning()
         case _:
             assert_never(workload)

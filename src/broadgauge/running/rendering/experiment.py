@@ -101,7 +101,6 @@ def _jobs(
     experiment = loaded.experiment
     words = [_word(case) for case in plan.cases]
     _check_distinct(words, plan.cases)
-    program = bundle.build(bundle.POD_PARTS)
     prepared = prepare_for_pods(experiment.kubernetes, prefix, loaded.folder)
     for word, case in zip(words, plan.cases, strict=True):
         _check_name(f"{prefix}-{word}", case)
@@ -133,7 +132,7 @@ def _jobs(
             launches=experiment.launches,
             arguments=kind.torchrun_words or OWN_WORKLOAD,
             told=_told(experiment, case),
-            program=program,
+            program=bundle.build(kind.pod_parts),
             files=user_files(named, settings, loaded.folder),
             environment=pod_environment(case, settings, cpus),
             cpus=cpus,
