@@ -191,7 +191,7 @@ def is_ci() -> bool:
     return bool(os.environ.get("CI"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def repository() -> Path:
     """The root of the checkout."""
     return Path(__file__).parents[1]

@@ -5,13 +5,17 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.merging.outcomes import make_case
+from tests.merging.outcomes import make_case, outcome
 
-from broadgauge.merging.rank_blocks import read_blocks
-from broadgauge.merging.storage import merge_checkpoint, merge_raw_files
-from broadgauge.messages.codec import encode
+from broadgauge.merging.merge import MergedTrial, merge
 from broadgauge.messages.storage import Access, CacheState, FileAccess
-from broadgauge.specs.workloads.workload import AnyPhase, CheckpointWorkload, RawFilesWorkload
+from broadgauge.specs.records.record import Measurement
+from broadgauge.specs.workloads.workload import (
+    AnyPhase,
+    CheckpointWorkload,
+    ModelLoadWorkload,
+    RawFilesWorkload,
+)
 
 WORKLOAD = RawFilesWorkload(kind="storage")
 SIZE = 1_000_000
@@ -42,11 +46,13 @@ def said(
     )
 
 
-def merged(*ranks: list[FileAccess], workload: AnyPhase = WORKLOAD):
+def trial(*ranks: list[FileAccess], workload: AnyPhase = WORKLOAD) -> MergedTrial:
     case = make_case(workload, nodes=1, ranks_per_node=len(ranks))
-    blocks = read_blocks([[encode(each) for each in rank] for rank in ranks])
-    merge = merge_checkpoint if workload == SAVE else merge_raw_files
-    return merge(case, blocks, ())
+    return merge(case, outcome(ranks), None)
+
+
+def merged(*ranks: list[FileAccess], workload: AnyPhase = WORKLOAD) -> Measurement:
+    return trial(*ranks, workload=workload).measurement
 
 
 SAVE = CheckpointWorkload(kind="storage", phase="checkpoint")
@@ -84,14 +90,16 @@ times = st.lists(st.floats(1e-4, 10), min_size=2, max_size=2)
 def test_the_slowest_rank_counts_in_each_repetition(
     first: list[float], second: list[float]
 ) -> None:
-    found = merged(
+    found = trial(
         *([said("read", n, s) for n, s in enumerate(times_s)] for times_s in (first, second))
     )
     slowest = [max(pair) for pair in zip(first, second, strict=True)]
     assert found.series["read_time_s"] == tuple(slowest)
-    assert found.metrics["read_time_s"] == pytest.approx(sum(slowest) / 2)
-    assert found.metrics["read_gbyte_per_s"] == pytest.approx(2 * SIZE / (sum(slowest) / 2) / 1e9)
-    for row, time_s in zip(found.file_accesses, slowest, strict=True):
+    assert found.measurement.metrics["read_time_s"] == pytest.approx(sum(slowest) / 2)
+    assert found.measurement.metrics["read_gbyte_per_s"] == pytest.approx(
+        2 * SIZE / (sum(slowest) / 2) / 1e9
+    )
+    for row, time_s in zip(found.measurement.file_accesses, slowest, strict=True):
         assert sum(row.parts_s.values()) == pytest.approx(row.time_s) == pytest.approx(time_s)
         assert row.size_bytes == 2 * SIZE
 
@@ -122,3 +130,30 @@ def test_what_was_in_memory_before_is_of_all_ranks_or_unknown() -> None:
     assert found.file_accesses[0].cached_before_bytes is None
     found = merged([said("write", 0, 1.0)])
     assert found.file_accesses[0].cached_before_bytes is None
+
+
+LOAD = ModelLoadWorkload(kind="storage", phase="load")
+
+
+def load(seconds: float, **changes: object) -> FileAccess:
+    whole = said("read", 0, seconds)
+    return replace(whole, stall_s=seconds, **changes)  # type: ignore[arg-type]
+
+
+def test_a_rank_that_reads_no_file_says_nothing_of_the_cache() -> None:
+    """It is sent what another has read, and is the slowest."""
+    reads = load(3.0, parts_s={"read": 2.0, "broadcast": 1.0}, evidence="of the device")
+    nothing = {"size_bytes": 0, "device_bytes": 0, "cached_before_bytes": 0, "cache": None}
+    sent = load(3.1, parts_s={"broadcast": 3.1}, **nothing)
+    found = merged([reads], [sent], workload=LOAD)
+    (row,) = found.file_accesses
+    assert (row.slowest_rank, row.cache, row.evidence) == (1, "cold", "of the device")
+    assert (row.size_bytes, row.device_bytes) == (SIZE, SIZE)
+    assert row.busiest_parts_s == reads.parts_s
+    assert found.metrics["load_time_s"] == pytest.approx(3.1)
+    assert found.metrics["read_gbyte_per_s"] == pytest.approx(SIZE / 3.1 / 1e9)
+
+
+def test_loads_of_ranks_that_were_cold_and_warm_are_unknown() -> None:
+    (row,) = merged([load(1.0)], [load(1.0, cache="warm")], workload=LOAD).file_accesses
+    assert row.cache == "unknown"

@@ -12,7 +12,12 @@ from broadgauge.specs.plan import Plan, PlannedLaunch, PlannedTrial
 from broadgauge.specs.records.file_access_row import FileAccessRow
 from broadgauge.specs.records.record import NodeUse, Record, Status
 from broadgauge.specs.storages.storage import Storage
-from broadgauge.specs.workloads.workload import CheckpointWorkload, RawFilesWorkload, Workload
+from broadgauge.specs.workloads.workload import (
+    CheckpointWorkload,
+    ModelLoadWorkload,
+    RawFilesWorkload,
+    Workload,
+)
 
 WORKLOADS = tuple(
     RawFilesWorkload(kind="storage", name=f"raw-cache-{cache}", cache=cache)
@@ -20,6 +25,8 @@ WORKLOADS = tuple(
 )
 SAVE = CheckpointWorkload(kind="storage", phase="checkpoint", name="save")
 SAVE_PARTS_S = {"plan": 0.5, "serialise": 3.0, "write": 2.0, "fsync": 1.5, "fsync folder": 1.0}
+LOAD = ModelLoadWorkload(kind="storage", phase="load", name="load")
+LOAD_PARTS_S = {"open": 0.5, "read": 2.0, "deserialise": 1.0, "copy": 0.5}
 STORAGES = (Storage(name="disk", path="/mnt"), Storage(name="memory", path="/dev/shm"))
 
 
@@ -80,6 +87,10 @@ def _record(
             "write_gbyte_per_s": save.size_bytes / 1e9 / save.time_s,
         }
         accesses = (save,)
+    if case.workload == LOAD:
+        load = _load(case.world_size)
+        metrics = {"load_time_s": load.time_s, "read_gbyte_per_s": 1 / load.time_s}
+        accesses = (load,)
     return Record(
         record_id=launch.trials[0].trial_id,
         case_key=case.key,
@@ -138,5 +149,23 @@ def _save(parts_s: Mapping[str, float], num_ranks: int) -> FileAccessRow:
         stall_s=time_s - parts_s["fsync folder"],
         parts_of_ranks=(dict(parts_s),) * num_ranks,
         operations=1000,
+        file_system="ext4",
+    )
+
+
+def _load(num_ranks: int) -> FileAccessRow:
+    time_s = sum(LOAD_PARTS_S.values())
+    return FileAccessRow(
+        access="read",
+        repetition=0,
+        size_bytes=10**9,
+        time_s=time_s,
+        slowest_rank=0,
+        parts_s=LOAD_PARTS_S,
+        stall_s=time_s,
+        parts_of_ranks=(LOAD_PARTS_S,) * num_ranks,
+        operations=1000,
+        cache="cold",
+        evidence="from the device: 1.00 of the bytes",
         file_system="ext4",
     )

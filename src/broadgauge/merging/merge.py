@@ -12,7 +12,7 @@ from broadgauge.merging.collectives import merge_collectives
 from broadgauge.merging.command import merge_command
 from broadgauge.merging.metrics import MeasurementBuilder
 from broadgauge.merging.rank_blocks import read_blocks
-from broadgauge.merging.storage import merge_checkpoint, merge_raw_files
+from broadgauge.merging.storage import merge_checkpoint, merge_model_load, merge_raw_files
 from broadgauge.merging.training import merge_training
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import TrialOutcome
@@ -21,6 +21,7 @@ from broadgauge.specs.workloads.workload import (
     CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
+    ModelLoadWorkload,
     RawFilesWorkload,
     TrainWorkload,
 )
@@ -35,8 +36,9 @@ class MergedTrial:
 
     Series: training `step_time_s`, `step_without_communication_s` and `loss`, one value a step;
     collectives `iteration_time_s`, rows of (index in `measurement.collectives`, seconds); commands
-    one by each metric's name; storages `write_time_s` and `read_time_s`, or of checkpoints
-    `save_stall_s` and `save_durable_s`, one value a repetition. Empty ones are left out.
+    one by each metric's name; storages `write_time_s` and `read_time_s`, of checkpoints
+    `save_stall_s` and `save_durable_s`, of models `load_time_s`, one value a repetition. Empty ones
+    are left out.
     """
 
     measurement: Measurement
@@ -70,6 +72,8 @@ def _find(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> Measur
             return merge_raw_files(case, ranks, outcome.marks)
         case CheckpointWorkload():
             return merge_checkpoint(case, ranks, outcome.marks)
+        case ModelLoadWorkload():
+            return merge_model_load(case, ranks, outcome.marks)
         case CommandWorkload() as command:
             return merge_command(case, command, ranks, outcome.marks)
         case _:

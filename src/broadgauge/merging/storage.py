@@ -37,6 +37,16 @@ def merge_checkpoint(
     return found
 
 
+def merge_model_load(
+    case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]
+) -> MeasurementBuilder:
+    found = _with_rows(case, ranks, marks)
+    loads = of_access(found, "read")
+    _put_times(found, "load_time_s", [row.time_s for row in loads])
+    _put_reads(found, loads)
+    return found
+
+
 def of_access(found: MeasurementBuilder, access: Access) -> list[FileAccessRow]:
     return [row for row in found.file_accesses if row.access == access]
 
@@ -81,8 +91,9 @@ def _row(same: tuple[FileAccess, ...]) -> FileAccessRow:
     rank = max(range(len(same)), key=lambda number: same[number].seconds)
     slowest = same[rank]
     stalls_s = [each.stall_s for each in same if each.stall_s is not None]
-    states = {each.cache for each in same}
-    state: CacheState | None = slowest.cache if len(states) == 1 else "unknown"
+    told = [each for each in (slowest, *same) if each.cache is not None]
+    states = {each.cache for each in told}
+    state: CacheState | None = "unknown" if len(states) > 1 else next(iter(states), None)
     return FileAccessRow(
         access=slowest.access,
         repetition=int(slowest.label.rpartition("/")[2]),
@@ -96,7 +107,7 @@ def _row(same: tuple[FileAccess, ...]) -> FileAccessRow:
         device_bytes=_sum_of([each.device_bytes for each in same]),
         cached_before_bytes=_sum_of([each.cached_before_bytes for each in same]),
         cache=state,
-        evidence=slowest.evidence,
+        evidence=told[0].evidence if told else "",
         file_system=slowest.file_system,
     )
 

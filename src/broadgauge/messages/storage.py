@@ -4,12 +4,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from broadgauge.messages.model_shape import ModelShape
+from broadgauge.messages.vocabulary import DataType
 
 CacheState = Literal["cold", "warm", "unknown"]
 """Where the bytes of a read came from: not out of this machine's memory, out of it, or nobody can
 prove either."""
 AskedCache = Literal["cold", "warm"]
 Access = Literal["write", "read"]
+ModelFormat = Literal["safetensors", "torch", "distributed"]
 CheckpointFormat = Literal["torch", "distributed"]
 StateDict = Literal["full", "sharded"]
 """Gathered to rank 0, which writes it; or each rank writes what it holds."""
@@ -52,11 +54,31 @@ class CheckpointPhase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoadPhase:
+    """A model's weights are read into the memory in which ranks hold them."""
+
+    kind: Literal["load"] = "load"
+    model: ModelShape
+    dtype: DataType
+    is_sharded: bool
+    """Does each rank hold a shard of the weights, or all of them?"""
+    format: ModelFormat
+    is_mapped: bool
+    """Into memory, and read where it is touched; else read whole."""
+    is_broadcast: bool
+    """Does rank 0 alone read, and send each tensor to the others?"""
+    cache: AskedCache
+    """What reads are to find in memory."""
+    files_bytes: int
+    """Of all weights, without names and sizes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StorageTask:
     kind: Literal["storage"] = "storage"
     folder: str
     """Of the storage; ranks work in a folder of their own below it."""
-    phase: RawPhase | CheckpointPhase
+    phase: RawPhase | CheckpointPhase | LoadPhase
     repetitions: int
 
 
@@ -70,8 +92,9 @@ class FileAccess:
     label: str
     access: Access
     size_bytes: int
+    """Of ranks that find the same files in the same page cache, the first says them for all."""
     operations_count: int
-    """Calls to the kernel that moved the file's bytes."""
+    """Calls to the kernel that moved the file's bytes: none where it is mapped."""
     seconds: float
     """Of a write, until it is durable as far as this rank goes."""
     parts_s: dict[str, float] = field(default_factory=dict)
@@ -82,7 +105,7 @@ class FileAccess:
     """Read from block devices by this process meanwhile, or written to them; None: not counted."""
     cached_before_bytes: int | None = None
     cache: CacheState | None = None
-    """Of a read; None: a write."""
+    """Of a read; None: a write, or this rank reads no file."""
     evidence: str = ""
     """Of `cache`."""
     file_system: str | None = None

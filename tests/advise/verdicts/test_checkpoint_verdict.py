@@ -68,7 +68,7 @@ def test_parts_of_one_worker_count_together() -> None:
     """Serialising is the longest part, and yet the storage works longer."""
     share = largest_share(storage_run(DISK, workloads=[SAVE]).cases[0].good[0].file_accesses)
     assert (share.worker, share.longest_part) == ("the storage", "write")
-    assert share.ratio == pytest.approx(4.5 / 8)
+    assert share.time_ratio == pytest.approx(4.5 / 8)
 
 
 def test_what_is_read_out_of_memory_is_no_work_of_the_storage() -> None:

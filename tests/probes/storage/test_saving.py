@@ -17,12 +17,12 @@ from broadgauge.probes.devices import CpuDevice
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.storage import distributed_saving
 from broadgauge.probes.storage.distributed_saving import METADATA, DistributedSaver
+from broadgauge.probes.storage.memory_needs import refuse_no_memory_to_save
 from broadgauge.probes.storage.saving import Saver, TorchSaver
 from broadgauge.probes.storage.training_state import (
     TrainingState,
     each_tensor,
     is_same,
-    refuse_no_memory,
 )
 from broadgauge.probes.trial import RefusedError
 from broadgauge.specs.workloads.workload import GptModel
@@ -179,4 +179,4 @@ def test_a_folder_that_its_owner_has_removed_is_not_made_again(tmp_path: Path) -
 
 def test_a_state_that_no_memory_holds_is_refused() -> None:
     with pytest.raises(RefusedError, match=r"a checkpoint of 1000000\.00 GB needs"):
-        refuse_no_memory(phase("torch", files_bytes=10**15), ALONE, CpuDevice())
+        refuse_no_memory_to_save(phase("torch", files_bytes=10**15), ALONE, CpuDevice())

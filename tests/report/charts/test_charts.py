@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.report.sample_run import POD
-from tests.report.sample_storages import SAVE, SAVE_PARTS_S, storage_run
+from tests.report.sample_storages import LOAD, LOAD_PARTS_S, SAVE, SAVE_PARTS_S, storage_run
 
 from broadgauge.analysis.analyse import analysed
 from broadgauge.report.charts.collectives import busbw_chart
@@ -26,8 +26,8 @@ from broadgauge.report.charts.points import (
     smoothed,
     step_boxes,
 )
-from broadgauge.report.charts.save_timelines import save_timelines
-from broadgauge.report.charts.storage_pictures import RAW_FILES_PICTURES
+from broadgauge.report.charts.rank_timelines import rank_timelines
+from broadgauge.report.charts.storage_pictures import MODEL_LOAD_PICTURES, RAW_FILES_PICTURES
 from broadgauge.report.charts.training import cost_chart, throughput_chart
 from broadgauge.results.model import RunSummary
 from broadgauge.specs.networks.network import Network
@@ -108,7 +108,7 @@ def test_each_workload_on_a_storage_has_its_own_bar(network: Network | None) -> 
 
 def test_each_rank_of_a_save_has_a_line_without_gaps() -> None:
     run = storage_run(network=POD, workloads=[SAVE])
-    spec = save_timelines(run, run.cases)
+    spec = rank_timelines(run, run.cases, "since it began")
     assert spec is not None
     rows = spec["layer"][0]["data"]["values"]
     lines = {label: list(rows) for label, rows in itertools.groupby(rows, lambda row: row["case"])}
@@ -118,7 +118,26 @@ def test_each_rank_of_a_save_has_a_line_without_gaps() -> None:
         assert [row["start"] for row in parts[1:]] == [row["end"] for row in parts[:-1]]
         assert parts[-1]["end"] == sum(SAVE_PARTS_S.values())
     assert {row["stall"] for row in spec["layer"][1]["data"]["values"]} == {7.0}
-    assert save_timelines(storage_run(), storage_run().cases) is None
+    assert rank_timelines(storage_run(), storage_run().cases, "") is None
+
+
+def test_a_load_has_lines_and_no_moment_at_which_training_goes_on() -> None:
+    run = storage_run(network=POD, workloads=[LOAD])
+    spec = rank_timelines(run, run.cases, "since it began")
+    assert spec is not None
+    (bars,) = spec["layer"]
+    assert len(bars["data"]["values"]) == 4 * len(LOAD_PARTS_S)
+    charts = [
+        chart.title
+        for pictures in MODEL_LOAD_PICTURES
+        for chart in pictures(analysed(run), run.cases)
+        if chart.spec is not None
+    ]
+    assert charts == [
+        "Read from storages",
+        "Until a model is loaded",
+        "What each rank does while a model is loaded",
+    ]
 
 
 def test_cost_stands_on_the_step_without_communication(run: RunSummary) -> None:

@@ -35,6 +35,7 @@ from broadgauge.specs.workloads.workload import (
     CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
+    ModelLoadWorkload,
     RawFilesWorkload,
     TrainWorkload,
 )
@@ -85,6 +86,7 @@ WORKLOADS = (
     ),
     RawFilesWorkload.model_validate({"kind": "storage", "name": "raw"}),
     CheckpointWorkload.model_validate({"kind": "storage", "phase": "checkpoint", "name": "save"}),
+    ModelLoadWorkload.model_validate({"kind": "storage", "phase": "load", "name": "load"}),
 )
 DISK = Storage(name="disk", path="/mnt")
 NETWORKS = (

@@ -5,7 +5,11 @@ import pytest
 from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.text.reading import read_experiment
-from broadgauge.specs.workloads.workload import CheckpointWorkload, RawFilesWorkload
+from broadgauge.specs.workloads.workload import (
+    CheckpointWorkload,
+    ModelLoadWorkload,
+    RawFilesWorkload,
+)
 
 TEXT = """\
 name: saves
@@ -47,6 +51,24 @@ def test_of_the_state_three_times_the_weights_are_saved() -> None:
         assert workload.written_bytes(8) == workload.state_bytes * (workload.repetitions + 1)
 
 
+def test_a_model_is_written_once_in_its_own_type() -> None:
+    model = "model: {layers: 1, hidden: 64, heads: 2}"
+    for more, size in (("", 2), (", dtype: float32", 4)):
+        (workload,) = read(f"phase: load, {model}{more}").workloads
+        assert isinstance(workload, ModelLoadWorkload)
+        assert workload.written_bytes(8) == size * workload.model.parameters
+
+
+@pytest.mark.parametrize(
+    ("more", "is_mapped"),
+    [("", True), (", format: torch", False), (", mapped: false", False)],
+)
+def test_a_file_is_mapped_where_its_library_does_it(more: str, is_mapped: bool) -> None:
+    (workload,) = read(f"phase: load{more}").workloads
+    assert isinstance(workload, ModelLoadWorkload)
+    assert workload.is_mapped == is_mapped
+
+
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
@@ -58,6 +80,10 @@ def test_of_the_state_three_times_the_weights_are_saved() -> None:
         ("phase: checkpoint, format: zip", "`format` can't be `zip`"),
         ("phase: checkpoint, state_dict: full", "never gathered"),
         ("phase: checkpoint, format: torch, asynchronous: true", "nothing in the background"),
+        ("phase: load, optimizer_state: true", "unknown key `optimizer_state`"),
+        ("phase: load, format: distributed, mapped: true", "each rank reads what it holds"),
+        ("phase: load, format: distributed, readers: rank_0", "leave `readers` out"),
+        ("phase: load, readers: rank0", "did you mean `rank_0`?"),
         (
             "phase: checkpoint, format: torch, strategy: ddp, state_dict: sharded",
             "no rank holds a shard",

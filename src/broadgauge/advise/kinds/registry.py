@@ -5,12 +5,13 @@ from typing import assert_never
 from broadgauge.advise.kinds.collectives import CollectivesInAdvise
 from broadgauge.advise.kinds.command import CommandInAdvise
 from broadgauge.advise.kinds.kind import KindInAdvise
-from broadgauge.advise.kinds.storage import CheckpointInAdvise, RawFilesInAdvise
+from broadgauge.advise.kinds.storage import CheckpointInAdvise, ModelLoadInAdvise, RawFilesInAdvise
 from broadgauge.advise.kinds.training import TrainingInAdvise
 from broadgauge.specs.workloads.workload import (
     CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
+    ModelLoadWorkload,
     RawFilesWorkload,
     TrainWorkload,
     Workload,
@@ -30,5 +31,7 @@ def in_advise(workload: Workload) -> KindInAdvise:
             return RawFilesInAdvise()
         case CheckpointWorkload():
             return CheckpointInAdvise()
+        case ModelLoadWorkload():
+            return ModelLoadInAdvise()
         case _:
             assert_never(workload)

@@ -23,6 +23,13 @@ class RawFilesInAdvise(StorageInAdvise):
         return verdict_of_storage(summary)
 
 
+class ModelLoadInAdvise(StorageInAdvise):
+    def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:
+        from broadgauge.advise.verdicts.model_load_verdict import verdict_of_model_load
+
+        return verdict_of_model_load(summary, run)
+
+
 class CheckpointInAdvise(StorageInAdvise):
     def verdict(self, summary: CaseSummary, run: RunSummary) -> Verdict:
         from broadgauge.advise.verdicts.checkpoint_verdict import verdict_of_checkpoint

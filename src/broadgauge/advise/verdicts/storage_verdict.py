@@ -13,7 +13,7 @@ def verdict_of_storage(summary: CaseSummary) -> Verdict:
     rows = [row for record in summary.good for row in record.file_accesses]
     writes = [row for row in rows if row.access == "write"]
     reads = [row for row in rows if row.access == "read"]
-    words = [f"reads were {_states(reads)}"]
+    words = [f"reads were {states_of(reads)}"]
     share = largest_share(writes)
     words.append(f"{share.longest_part} is {share.longest_ratio * 100:.0f} % of a write")
     evidence = (
@@ -24,6 +24,6 @@ def verdict_of_storage(summary: CaseSummary) -> Verdict:
     return verdict_that(Bound.STORAGE, "; ".join(words), evidence)
 
 
-def _states(reads: list[FileAccessRow]) -> str:
+def states_of(reads: list[FileAccessRow]) -> str:
     """`cold`, or `cold or unknown` where they differ."""
     return " or ".join(sorted({row.cache or "unknown" for row in reads}))

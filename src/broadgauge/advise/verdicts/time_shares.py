@@ -12,7 +12,7 @@ from broadgauge.specs.records.file_access_row import FileAccessRow
 
 OF_STORAGE = frozenset(("open", "read", "write", "fsync", "close", "fsync folder"))
 """The kernel or the device works."""
-BETWEEN_RANKS = frozenset(("gather", "broadcast", "plan", "metadata"))
+BETWEEN_RANKS = frozenset(("gather", "broadcast", "plan", "metadata", "other ranks"))
 """Ranks send to each other, or wait for each other."""
 STORAGE, RANKS, HOST = "the storage", "ranks with each other", "the host"
 
@@ -22,7 +22,7 @@ class TimeShare:
     """Of whom the phase waits for most."""
 
     worker: str
-    ratio: float
+    time_ratio: float
     """Of the time of the rank that works longest, over all repetitions."""
     longest_part: str
     """Of that worker's."""
@@ -31,9 +31,10 @@ class TimeShare:
     @property
     def in_words(self) -> str:
         """`the storage works 56 % of that, most in fsync (33 %)`."""
+        verb = "work" if self.worker == RANKS else "works"
         return (
-            f"{self.worker} {'work' if self.worker == RANKS else 'works'} {self.ratio * 100:.0f} % "
-            f"of that, most in {self.longest_part} ({self.longest_ratio * 100:.0f} %)"
+            f"{self.worker} {verb} {self.time_ratio * 100:.0f} % of that, most in "
+            f"{self.longest_part} ({self.longest_ratio * 100:.0f} %)"
         )
 
     def bound(self, nodes: int) -> Bound:
@@ -58,7 +59,7 @@ def largest_share(rows: Sequence[FileAccessRow], *, is_in_memory: bool = False) 
     longest = max(parts_s, key=lambda part: parts_s[part])
     return TimeShare(
         worker=worker,
-        ratio=sum(parts_s.values()) / all_s,
+        time_ratio=sum(parts_s.values()) / all_s,
         longest_part=longest,
         longest_ratio=parts_s[longest] / all_s,
     )

@@ -26,7 +26,7 @@ class StorageInEngine(KindInEngine):
     def trial_s(self, case: Case) -> float:
         """Ranks of a node share what the storage reads and writes."""
         workload, said = self.storage, case.storage
-        of_node = workload.files_bytes(case.world_size) / case.nodes / 1e9
+        of_node = workload.node_bytes(case.world_size, case.nodes) / 1e9
         read = (said and said.read_gbyte_per_s) or SLOW_GBYTE_PER_S
         write = (said and said.write_gbyte_per_s) or SLOW_GBYTE_PER_S
         found_s = workload.writes * (of_node / write + _BETWEEN_S)

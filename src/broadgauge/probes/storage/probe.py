@@ -11,6 +11,7 @@ from broadgauge.messages.storage import (
     Access,
     CheckpointPhase,
     FileAccess,
+    LoadPhase,
     RawPhase,
     StorageTask,
 )
@@ -48,6 +49,11 @@ def measure_storage(trial: Trial, task: StorageTask, device: Device) -> None:
 
             with own_folder(storage, owner, phase.files_bytes) as folder:
                 CheckpointMeasurement(trial, phase, folder, device).measure(task.repetitions)
+        case LoadPhase() as phase:
+            from broadgauge.probes.storage.load import LoadMeasurement
+
+            with own_folder(storage, owner, phase.files_bytes) as folder:
+                LoadMeasurement(trial, phase, folder, device).measure(task.repetitions)
         case unknown:
             assert_never(unknown)
 

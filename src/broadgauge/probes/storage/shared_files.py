@@ -25,6 +25,8 @@ class SharedFolder:
     path: Path
     writer: int
     """Its rank."""
+    is_for_all: bool
+    """Do all ranks see it? Else each node has one."""
 
     @property
     def is_written_here(self) -> bool:
@@ -34,8 +36,9 @@ class SharedFolder:
 def shared_folder(own: Path, identity: RankIdentity, group: Any) -> SharedFolder:
     """Rank 0's where all ranks see it; else that of the first rank of each node. `own`: this rank's
     folder, beside which those of the others are."""
-    first = 0 if is_shared(own, group) else identity.rank - identity.local_rank
-    return SharedFolder(path=own.parent / f"rank{first}", writer=first)
+    is_for_all = is_shared(own, group)
+    first = 0 if is_for_all else identity.rank - identity.local_rank
+    return SharedFolder(path=own.parent / f"rank{first}", writer=first, is_for_all=is_for_all)
 
 
 def is_shared(own: Path, group: Any) -> bool:

@@ -29,17 +29,24 @@ class Stopwatch:
     def seconds(self) -> float:
         return sum(self.parts_s.values())
 
-    def ends(self, part: str, *, at_s: float | None = None, write_s: float | None = None) -> None:
+    def ends(
+        self,
+        part: str,
+        *,
+        at_s: float | None = None,
+        read_s: float | None = None,
+        write_s: float | None = None,
+    ) -> None:
         """Now, or at that moment of `time.perf_counter`, and not before the last part ended.
-        `write_s`: seconds of it that are a part `write`, which alternated with this one."""
+        `read_s`, `write_s`: seconds of it that are a part `read` or `write`, which alternated with
+        this one."""
         moment_s = max(self._last_s, time.perf_counter() if at_s is None else at_s)
         passed_s, self._last_s = moment_s - self._last_s, moment_s
-        if write_s is None:
-            self._add(part, passed_s)
-            return
-        write_s = min(write_s, passed_s)
-        self._add(part, passed_s - write_s)
-        self._add("write", write_s)
+        other = [("read", read_s), ("write", write_s)]
+        within_s = {name: min(s, passed_s) for name, s in other if s is not None}
+        self._add(part, passed_s - sum(within_s.values()))
+        for name, seconds in within_s.items():
+            self._add(name, seconds)
 
     def _add(self, part: str, seconds: float) -> None:
         self.parts_s[part] = self.parts_s.get(part, 0.0) + seconds

@@ -56,10 +56,7 @@ class Fsdp:
             "offload_policy": _offload_policy(device, is_wanted=task.cpu_offload),
         }
         reshards = task.reshard_after_forward
-        for layer in model.layers:
-            fully_shard(layer, reshard_after_forward=reshards, **options)
-        # The root's own parameters are needed at once for the backward pass: never freed between.
-        self.model = fully_shard(model, **options)
+        self.model = shard_units(model, {"reshard_after_forward": reshards}, **options)
         for unit in self._units():
             self._switch(unit, replicas)
         self.model.to_empty(device="cpu" if task.cpu_offload else device)
@@ -183,3 +180,11 @@ def _refuse_old_torch() -> None:
         raise RefusedError(
             f"`strategy: fsdp` and `hsdp` need torch 2.9 or newer, and this is {torch.__version__}"
         )
+
+
+def shard_units(model: Any, of_layers: dict[str, Any], **options: Any) -> Any:
+    """The model, of which each block and the rest is a unit. `of_layers`: more options of blocks;
+    the root's own parameters are needed at once for the backward pass: never freed between."""
+    for layer in model.layers:
+        fully_shard(layer, **of_layers, **options)
+    return fully_shard(model, **options)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from broadgauge.analysis.model import AnalysedRun
 from broadgauge.report.charts.parts import bars_chart, tips
-from broadgauge.report.charts.save_timelines import save_timelines
+from broadgauge.report.charts.rank_timelines import rank_timelines
 from broadgauge.report.kinds.kind import Chart, ChartGroup
 from broadgauge.results.model import CaseSummary
 from broadgauge.specs.units import show_bandwidth, show_time
@@ -42,9 +42,26 @@ def _of_checkpoints(analysed: AnalysedRun, cases: Sequence[CaseSummary]) -> Iter
         title="What each rank does while a checkpoint is saved",
         how="The save of median time until durable; parts of one rank follow each other, but "
         "serialising and writing alternate.",
-        spec=save_timelines(analysed.run, cases),
+        spec=rank_timelines(analysed.run, cases, "since it began; tick: training goes on"),
+    )
+
+
+def _of_loads(analysed: AnalysedRun, cases: Sequence[CaseSummary]) -> Iterator[Chart]:
+    tooltip = tips(case="case", time="words", interval="interval", launches="launches")
+    how = (show_time, "slowest rank")
+    yield Chart(
+        title="Until a model is loaded",
+        how="Mean over the trial's loads; the line is the 95 % interval over launches.",
+        spec=bars_chart(analysed.run, cases, "load_time_s", how, tooltip),
+    )
+    yield Chart(
+        title="What each rank does while a model is loaded",
+        how="The load of median time; parts of one rank follow each other, but reading and "
+        "deserialising, or reading and sending tensor by tensor, alternate.",
+        spec=rank_timelines(analysed.run, cases, "since it began"),
     )
 
 
 RAW_FILES_PICTURES: tuple[ChartGroup, ...] = (_of_storages,)
+MODEL_LOAD_PICTURES: tuple[ChartGroup, ...] = (_of_storages, _of_loads)
 CHECKPOINT_PICTURES: tuple[ChartGroup, ...] = (_of_storages, _of_checkpoints)

@@ -97,9 +97,9 @@ OF_OPERATIONS: Mapping[str, str] = {
 OF_FILE_ACCESSES: Mapping[str, str] = {
     "access": "write or read",
     "repetition": "of this access in the trial, from 0",
-    "size_bytes": "of all ranks together",
+    "size_bytes": "of all ranks together; files that ranks find in one page cache count once",
     "time_s": "of the slowest rank; of a write until it is durable",
-    "stall_s": "that training waited for a checkpoint, of the rank that waited longest",
+    "stall_s": "that training waited for it, of the rank that waited longest; empty: raw files",
     "slowest_rank": "which rank that was",
     "operations": "calls to the kernel that moved the files' bytes, of all ranks",
     "device_bytes": "read from block devices by all ranks, of a checkpoint left to be written; "
@@ -107,7 +107,7 @@ OF_FILE_ACCESSES: Mapping[str, str] = {
     "cached_before_bytes": "of all ranks' files, in memory just before the read; empty: a write, "
     "or the kernel does not say",
     "cache": "where the bytes of a read came from: cold, warm or unknown",
-    "evidence": "what was counted of the slowest rank's read",
+    "evidence": "what was counted of the slowest rank that reads",
     "file_system": "that the storage is on, by the kernel's list of mounts",
 }
 """Of one repetition on a storage in one trial."""

@@ -5,12 +5,13 @@ from typing import assert_never
 from broadgauge.report.kinds.collectives import CollectivesInReport
 from broadgauge.report.kinds.command import CommandInReport
 from broadgauge.report.kinds.kind import KindInReport
-from broadgauge.report.kinds.storage import CheckpointInReport, RawFilesInReport
+from broadgauge.report.kinds.storage import CheckpointInReport, ModelLoadInReport, RawFilesInReport
 from broadgauge.report.kinds.training import TrainingInReport
 from broadgauge.specs.workloads.workload import (
     CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
+    ModelLoadWorkload,
     RawFilesWorkload,
     TrainWorkload,
     Workload,
@@ -30,5 +31,7 @@ def in_report(workload: Workload) -> KindInReport:
             return RawFilesInReport()
         case CheckpointWorkload():
             return CheckpointInReport()
+        case ModelLoadWorkload():
+            return ModelLoadInReport()
         case _:
             assert_never(workload)

@@ -42,6 +42,20 @@ class RawFilesInReport(StorageInReport):
         return read and Cell(main=read.main, sub=read.sub, below=below, detail=read.detail)
 
 
+class ModelLoadInReport(StorageInReport):
+    @property
+    def charts(self) -> tuple[ChartGroup, ...]:
+        from broadgauge.report.charts.storage_pictures import MODEL_LOAD_PICTURES
+
+        return MODEL_LOAD_PICTURES
+
+    def figure(self, summary: CaseSummary) -> Cell | None:
+        """Until the weights are there, and below the rate of reading them."""
+        time, rate = _cells(summary, "load_time_s", "read_gbyte_per_s")
+        below = "model loaded" if rate is None else f"model loaded; {rate.main}"
+        return time and Cell(main=time.main, sub=time.sub, below=below, detail=time.detail)
+
+
 class CheckpointInReport(StorageInReport):
     @property
     def charts(self) -> tuple[ChartGroup, ...]:

@@ -5,7 +5,12 @@ from typing import assert_never
 from broadgauge.results.kinds.collectives import COLLECTIVES_TABLE, CollectivesInResults
 from broadgauge.results.kinds.command import CommandInResults
 from broadgauge.results.kinds.kind import KindInResults
-from broadgauge.results.kinds.storage import CHECKPOINT, FILE_ACCESSES_TABLE, RAW_FILES
+from broadgauge.results.kinds.storage import (
+    CHECKPOINT,
+    FILE_ACCESSES_TABLE,
+    MODEL_LOAD,
+    RAW_FILES,
+)
 from broadgauge.results.kinds.training import TrainingInResults
 from broadgauge.results.table_names import TableName
 from broadgauge.results.tables import RowTable
@@ -13,6 +18,7 @@ from broadgauge.specs.workloads.workload import (
     CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
+    ModelLoadWorkload,
     RawFilesWorkload,
     TrainWorkload,
     Workload,
@@ -38,5 +44,7 @@ def in_results(workload: Workload) -> KindInResults:
             return RAW_FILES
         case CheckpointWorkload():
             return CHECKPOINT
+        case ModelLoadWorkload():
+            return MODEL_LOAD
         case _:
             assert_never(workload)

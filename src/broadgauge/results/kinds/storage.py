@@ -35,6 +35,7 @@ class StorageInResults(KindInResults):
 
 
 RAW_FILES = StorageInResults(("read_gbyte_per_s", "write_gbyte_per_s"))
+MODEL_LOAD = StorageInResults(("load_time_s", "read_gbyte_per_s"))
 CHECKPOINT = StorageInResults(("save_stall_s", "save_durable_s"))
 
 

@@ -3,8 +3,8 @@
 from broadgauge.messages.storage import Access, CacheState
 from broadgauge.specs.base import StoredModel
 
-WAITING = frozenset(("plan", "metadata"))
-"""Parts in which ranks wait for each other."""
+WAITING = frozenset(("plan", "metadata", "broadcast", "other ranks"))
+"""Parts in which ranks may wait for each other."""
 
 
 class FileAccessRow(StoredModel):
@@ -23,7 +23,7 @@ class FileAccessRow(StoredModel):
     stall_s: float | None = None
     """How long did training wait? Of the rank that waited longest; None: nothing is trained."""
     parts_of_ranks: tuple[dict[str, float], ...] = ()
-    """The same of every rank of a checkpoint, by rank; else empty."""
+    """The same of every rank of a checkpoint or a load, by rank; else empty."""
     device_bytes: int | None = None
     """Read from block devices by all ranks, or left to the kernel to write; None: not counted."""
     cached_before_bytes: int | None = None
@@ -32,7 +32,7 @@ class FileAccessRow(StoredModel):
     cache: CacheState | None = None
     """Where the ranks' bytes came from; `unknown` where they differ. None: a write."""
     evidence: str = ""
-    """Of the slowest rank."""
+    """Of the slowest rank that reads."""
     file_system: str | None = None
 
     @property

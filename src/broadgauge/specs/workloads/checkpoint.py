@@ -73,6 +73,11 @@ class CheckpointWorkload(StorageWorkload):
     def model_in_words(self) -> str | None:
         return self.model.named_in_words
 
+    def node_bytes(self, world_size: int, nodes: int) -> int:
+        """One rank writes what is gathered."""
+        is_shared_out = self.resolved_state_dict == "sharded"
+        return self.files_bytes(world_size) // (nodes if is_shared_out else 1)
+
     @property
     def writes(self) -> int:
         return self.repetitions + 1

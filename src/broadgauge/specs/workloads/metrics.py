@@ -177,6 +177,12 @@ REGISTRY: dict[str, Metric] = {
             "fsync of files and folder",
         ),
         Metric(
+            name="load_time_s",
+            direction="lower",
+            meaning="mean time until a model's weights are in the memory in which ranks train it, "
+            "slowest rank",
+        ),
+        Metric(
             name="device_read_ratio",
             direction="neither",
             meaning="bytes that ranks had read from block devices / bytes that they read; 1 cold, "

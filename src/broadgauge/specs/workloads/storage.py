@@ -42,6 +42,10 @@ class StorageWorkload(WorkloadBase):
     def files_bytes(self, world_size: int) -> int:
         """Of the files that are on the storage at once, of all ranks."""
 
+    def node_bytes(self, world_size: int, nodes: int) -> int:
+        """Of them, what the busiest node reads or writes at a time."""
+        return self.files_bytes(world_size) // nodes
+
     def written_bytes(self, world_size: int) -> int:
         """In a trial, by all ranks."""
         return self.files_bytes(world_size) * self.writes

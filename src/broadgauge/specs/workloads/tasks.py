@@ -5,7 +5,7 @@ One function a kind of workload, found by `task_of`.
 
 from typing import assert_never
 
-from broadgauge.messages.storage import CheckpointPhase, RawPhase, StorageTask
+from broadgauge.messages.storage import CheckpointPhase, LoadPhase, RawPhase, StorageTask
 from broadgauge.messages.tasks import (
     CollectivesTask,
     CommandTask,
@@ -27,6 +27,7 @@ from broadgauge.specs.workloads.workload import (
     CommandWorkload,
     HubDataset,
     JsonLines,
+    ModelLoadWorkload,
     PreparedData,
     RawFilesWorkload,
     StorageWorkload,
@@ -129,7 +130,7 @@ def storage_task(workload: AnyPhase, case: Case) -> StorageTask:
     )
 
 
-def _phase(workload: AnyPhase) -> RawPhase | CheckpointPhase:
+def _phase(workload: AnyPhase) -> RawPhase | CheckpointPhase | LoadPhase:
     match workload:
         case RawFilesWorkload() as raw:
             return RawPhase(
@@ -147,6 +148,17 @@ def _phase(workload: AnyPhase) -> RawPhase | CheckpointPhase:
                 state_dict=saved.resolved_state_dict,
                 is_async=saved.asynchronous,
                 files_bytes=saved.state_bytes,
+            )
+        case ModelLoadWorkload() as loaded:
+            return LoadPhase(
+                model=loaded.model.shape,
+                dtype=loaded.dtype,
+                is_sharded=loaded.strategy == "fsdp",
+                format=loaded.format,
+                is_mapped=loaded.is_mapped,
+                is_broadcast=loaded.readers == "rank_0",
+                cache=loaded.cache,
+                files_bytes=loaded.model_bytes,
             )
         case unknown:
             assert_never(unknown)

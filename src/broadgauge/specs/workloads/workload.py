@@ -26,6 +26,7 @@ from broadgauge.specs.workloads.command import (
 from broadgauge.specs.workloads.common import WorkloadBase
 from broadgauge.specs.workloads.gpt import DATA_TYPE_BYTES, DataType, GptModel, Strategy
 from broadgauge.specs.workloads.llama import LlamaModel
+from broadgauge.specs.workloads.model_load import ModelLoadWorkload
 from broadgauge.specs.workloads.prepared_data import Packing, PreparedData, SyntheticData
 from broadgauge.specs.workloads.raw_files import RawFilesWorkload
 from broadgauge.specs.workloads.storage import StorageWorkload
@@ -39,7 +40,9 @@ def phase(data: Any) -> Any:
 
 
 AnyPhase = Annotated[
-    Annotated[RawFilesWorkload, Tag("raw")] | Annotated[CheckpointWorkload, Tag("checkpoint")],
+    Annotated[RawFilesWorkload, Tag("raw")]
+    | Annotated[CheckpointWorkload, Tag("checkpoint")]
+    | Annotated[ModelLoadWorkload, Tag("load")],
     Discriminator(phase),
 ]
 AnyKind = CollectivesWorkload | TrainWorkload | AnyPhase | CommandWorkload
@@ -76,6 +79,7 @@ __all__ = [
     "HubDataset",
     "JsonLines",
     "LlamaModel",
+    "ModelLoadWorkload",
     "ModelMessages",
     "Packing",
     "PreparedData",

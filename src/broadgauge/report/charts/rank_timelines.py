@@ -1,5 +1,5 @@
-"""What does each rank do while a checkpoint is saved? A line for each, its parts one after the
-other."""
+"""What does each rank do while a checkpoint is saved, or a model loaded? A line for each, its parts
+one after the other."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,6 +23,13 @@ MAX_RANKS = 8
 """Of a case, the slowest ones."""
 _COLOURS = {
     "state dict": "#9aa5b1",
+    "open": "#3c6e47",
+    "read": "#3a7ca5",
+    "deserialise": "#e0a13a",
+    "broadcast": "#c8553d",
+    "copy": "#8a5fb0",
+    "close": "#b58ad6",
+    "other ranks": "#7fb069",
     "gather": "#c8553d",
     "device to host": "#8a5fb0",
     "stage": "#b58ad6",
@@ -35,16 +42,17 @@ _COLOURS = {
 }
 
 
-def save_timelines(run: RunSummary, cases: Sequence[CaseSummary]) -> Spec | None:
-    """None where no case has a checkpoint."""
+def rank_timelines(run: RunSummary, cases: Sequence[CaseSummary], axis: str) -> Spec | None:
+    """None where no case has parts of every rank. `axis`: the title of its times."""
     rows: list[Spec] = []
     stalls: list[Spec] = []
     for summary in cases:
-        row = median_save(summary)
+        row = median_repetition(summary)
         if row is not None and row.stall_s is not None:
             for label, parts_s in _lines(bar_label(summary, run), row):
                 rows += _parts(label, parts_s)
-                stalls.append({"case": label, "stall": row.stall_s})
+                if row.access == "write":
+                    stalls.append({"case": label, "stall": row.stall_s})
     if not rows:
         return None
     ticks = linear_ticks(max(float(str(row["end"])) for row in rows))
@@ -52,7 +60,7 @@ def save_timelines(run: RunSummary, cases: Sequence[CaseSummary]) -> Spec | None
         "field": "start",
         "type": "quantitative",
         "scale": {"domain": [0, ticks[-1]], "nice": False},
-        "axis": printed_axis(ticks, show_time, title="since it began; tick: training goes on"),
+        "axis": printed_axis(ticks, show_time, title=axis),
     }
     y = bars_axis(rows)
     names = [name for name in _COLOURS if any(row["part"] == name for row in rows)]
@@ -77,13 +85,13 @@ def save_timelines(run: RunSummary, cases: Sequence[CaseSummary]) -> Spec | None
         "mark": {"type": "tick", "thickness": 2.5, "color": INK, "height": {"band": 0.9}},
         "encoding": {"x": x | {"field": "stall"}, "y": y},
     }
-    return frame([bars, waits], height={"step": BAR_STEP})
+    return frame([bars, waits] if stalls else [bars], height={"step": BAR_STEP})
 
 
-def median_save(summary: CaseSummary) -> FileAccessRow | None:
-    """The save of all good trials that took as long as half of them, at most."""
-    saves = [row for record in summary.good for row in record.file_accesses if row.parts_of_ranks]
-    return sorted(saves, key=lambda row: row.time_s)[(len(saves) - 1) // 2] if saves else None
+def median_repetition(summary: CaseSummary) -> FileAccessRow | None:
+    """The one of all good trials that took as long as half of them, at most."""
+    rows = [row for record in summary.good for row in record.file_accesses if row.parts_of_ranks]
+    return sorted(rows, key=lambda row: row.time_s)[(len(rows) - 1) // 2] if rows else None
 
 
 def _lines(label: str, row: FileAccessRow) -> Iterator[tuple[str, dict[str, float]]]:
