@@ -12,6 +12,7 @@ from broadgauge.running.experiments import find_model, read_base
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machines.cluster import Cluster
 from broadgauge.specs.networks.network import Network
+from broadgauge.specs.storages.storage import EmulatedDisk, Storage
 from broadgauge.specs.text.axes import MAX_ENTRIES
 from broadgauge.specs.text.fields import models_in
 from broadgauge.specs.text.reading import read_experiment
@@ -58,7 +59,7 @@ def test_names_in_comments_are_the_names_there_are() -> None:
 
 def test_every_key_is_named() -> None:
     """A key that the types have and the page does not would be found by nobody."""
-    models = {Experiment, Cluster, Network}
+    models = {Experiment, Cluster, Network, Storage, EmulatedDisk}
     models |= set(models_in(Experiment.model_fields["workloads"].annotation))
     words = set(re.findall(r"[a-z_]+", TEXT))
     missing = {

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from broadgauge.specs.kubernetes.pod_volumes import Volume
 from broadgauge.specs.units import (
+    parse_byte_rate,
     parse_rate_gbps,
     parse_size_bytes,
     parse_time_s,
@@ -41,6 +42,28 @@ def test_rates(text: str, gbps: float) -> None:
 def test_what_is_no_rate(text: str) -> None:
     with pytest.raises(ValueError, match="rate"):
         parse_rate_gbps(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "byte_per_s"),
+    [
+        ("500 MB/s", 500_000_000),
+        ("4 Gbit/s", 500_000_000),
+        ("0.3 GB/s", 300_000_000),
+        ("1 MiB/s", 2**20),
+        (125_000, 125_000),
+    ],
+)
+def test_rates_of_bytes_are_whole(text: object, byte_per_s: int) -> None:
+    parsed = parse_byte_rate(text)
+    assert isinstance(parsed, int)
+    assert parsed == byte_per_s
+
+
+@pytest.mark.parametrize("text", ["500", "500 MB", "MB/s", "500 Mb/s", "", "fast"])
+def test_what_is_no_rate_of_bytes(text: str) -> None:
+    with pytest.raises(ValueError, match="rate of bytes"):
+        parse_byte_rate(text)
 
 
 def test_sizes_are_whole_bytes() -> None:

@@ -1,11 +1,11 @@
 """Is my number normal? What others measured and published: collectives, and storage."""
 
 import functools
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from broadgauge.catalog.entries import Entry
+from broadgauge.catalog.entries import Entry, find_entry
 from broadgauge.catalog.loading import shipped_entries
 from broadgauge.specs.workloads.workload import CollectiveOp
 
@@ -62,3 +62,11 @@ def known_busbw() -> tuple[BusbwFigure, ...]:
 def known_storage() -> tuple[StorageEntry, ...]:
     """Every storage that is shipped."""
     return shipped_entries("storage", StorageEntry)
+
+
+def said_of_storage(name: str) -> dict[str, Any]:
+    """The keys of a storage in an experiment that is `like` this one. Raises InputError with what
+    was meant."""
+    entry = find_entry(name, known_storage(), "storage")
+    keys = ("read_gbyte_per_s", "write_gbyte_per_s", "is_durable")
+    return {"like": entry.name} | {key: getattr(entry, key) for key in keys}

@@ -77,6 +77,7 @@ def make_plan(
         notes=(
             *notes,
             *_model_notes(cases),
+            *_storage_notes(cases),
             *_inferred_notes(cases),
             *_config_notes(cases),
             *_guess_notes(cases, trials),
@@ -181,6 +182,13 @@ def _model_notes(cases: tuple[Case, ...]) -> tuple[str, ...]:
     """Which known models are trained, and with how many of their layers? Each text once."""
     words = ((case.workload.name, case.workload.model_in_words) for case in cases)
     return tuple(dict.fromkeys(f"{name}: {model}" for name, model in words if model is not None))
+
+
+def _storage_notes(cases: tuple[Case, ...]) -> tuple[str, ...]:
+    """Which storages are not what their name may say? Each text once."""
+    storages = (case.storage for case in cases if case.storage is not None)
+    words = ((f"storage {each.name}", each.what_it_is) for each in storages)
+    return tuple(dict.fromkeys(f"{name}: {what}" for name, what in words if what is not None))
 
 
 def _inferred_notes(cases: tuple[Case, ...]) -> tuple[str, ...]:

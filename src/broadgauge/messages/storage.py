@@ -74,12 +74,24 @@ class LoadPhase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Throttle:
+    """What all ranks of a node together may read from the storage's disk, and write to it."""
+
+    storage: str
+    """Its name, for messages."""
+    read_byte_per_s: int
+    write_byte_per_s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StorageTask:
     kind: Literal["storage"] = "storage"
     folder: str
     """Of the storage; ranks work in a folder of their own below it."""
     phase: RawPhase | CheckpointPhase | LoadPhase
     repetitions: int
+    throttle: Throttle | None = None
+    """None: the storage as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

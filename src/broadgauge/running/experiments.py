@@ -68,6 +68,7 @@ def load_text(
         read_base=read_base,
         read_config=read_config,
         find_model=find_model,
+        find_storage=find_storage,
     )
     return LoadedExperiment(
         experiment=experiment, source=str(path), folder=path.parent.absolute(), secrets=secrets
@@ -130,6 +131,13 @@ def find_model(name: str, folder: str) -> Mapping[str, Any]:
     from broadgauge.catalog.trained_models import trained_model  # few experiments name a model
 
     return trained_model(name, folder)
+
+
+def find_storage(name: str) -> Mapping[str, Any]:
+    """What the catalog says of the storage of this name. Raises InputError."""
+    from broadgauge.catalog.references import said_of_storage  # as above
+
+    return said_of_storage(name)
 
 
 def read_config(path: str) -> str:

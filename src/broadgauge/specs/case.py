@@ -162,7 +162,7 @@ LABELS = (
 )
 """Of a workload, a network or a storage, what a key leaves out; variables are the case's, merged.
 """
-STORAGE_LABELS = ("read_gbyte_per_s", "write_gbyte_per_s", "is_durable")
+STORAGE_LABELS = ("like", "read_gbyte_per_s", "write_gbyte_per_s", "is_durable")
 """What others say of a storage; it is measured whatever they say."""
 MODEL_LABELS = ("shape_of", "shape_of_layers")
 """Of a trained model: whose shape its sizes are."""

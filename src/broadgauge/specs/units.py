@@ -24,12 +24,14 @@ __all__ = [
     "RATE_UNITS_GBPS",
     "SIZE_UNITS_BYTES",
     "TIME_UNITS_S",
+    "ByteRate",
     "CapacityBytes",
     "DelayS",
     "RateGbps",
     "SizeBytes",
     "TimeS",
     "TokenCount",
+    "parse_byte_rate",
     "parse_rate_gbps",
     "parse_size_bytes",
     "parse_time_s",
@@ -88,6 +90,14 @@ def parse_rate_gbps(value: object) -> object:
     return _parse(value, RATE_UNITS_GBPS, "a rate", "200 Mbit/s` or `25 MB/s")
 
 
+def parse_byte_rate(value: object) -> object:
+    """`500 MB/s` → 500000000, and so does `4 Gbit/s`. A bare number is in byte/s already."""
+    parsed = _parse(value, RATE_UNITS_GBPS, "a rate of bytes", "500 MB/s")
+    return (
+        round(parsed * 1e9 / 8) if isinstance(value, str) and isinstance(parsed, float) else parsed
+    )
+
+
 def parse_size_bytes(value: object) -> object:
     """`64 MiB` → 67108864. A bare number is in bytes already."""
     parsed = _parse(value, SIZE_UNITS_BYTES, "a size", "64 MiB` or `64 MB")
@@ -124,6 +134,8 @@ def parse_token_count(value: object) -> object:
 TokenCount = Annotated[int, BeforeValidator(parse_token_count)]
 RateGbps = Annotated[float, BeforeValidator(parse_rate_gbps), Field(ge=0.001, le=10_000)]
 """1 Mbit/s to 10 Tbit/s: what the shaper takes."""
+ByteRate = Annotated[int, BeforeValidator(parse_byte_rate), Field(ge=125_000, le=1_250_000_000_000)]
+"""Of files, byte/s: 1 Mbit/s to 10 Tbit/s, as a link may have."""
 SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), Field(gt=0, le=2**40)]
 """Of a message."""
 CapacityBytes = Annotated[int, BeforeValidator(parse_size_bytes), Field(gt=0, le=2**60)]

@@ -30,7 +30,7 @@ from broadgauge.specs.plan import BaselineRun, Plan, PlanGrowth, PlannedLaunch, 
 from broadgauge.specs.records.imported import Imported
 from broadgauge.specs.records.record import Environment, NodeFacts, Record
 from broadgauge.specs.secrets.variables import FromEnvironment
-from broadgauge.specs.storages.storage import Storage
+from broadgauge.specs.storages.storage import EmulatedDisk, Storage
 from broadgauge.specs.workloads.workload import (
     CheckpointWorkload,
     CollectivesWorkload,
@@ -88,7 +88,7 @@ WORKLOADS = (
     CheckpointWorkload.model_validate({"kind": "storage", "phase": "checkpoint", "name": "save"}),
     ModelLoadWorkload.model_validate({"kind": "storage", "phase": "load", "name": "load"}),
 )
-DISK = Storage(name="disk", path="/mnt")
+DISK = Storage(name="disk", path="/mnt", emulated=EmulatedDisk(read=10**9, write=10**9))
 NETWORKS = (
     Network.model_validate(
         {

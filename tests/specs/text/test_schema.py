@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from broadgauge.running.experiments import example_names, examples_folder, find_model
+from broadgauge.running.experiments import (
+    example_names,
+    examples_folder,
+    find_model,
+    find_storage,
+)
 from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.text.reading import read_experiment
@@ -100,6 +105,9 @@ cluster: {shapes: [2x1], backend: [nccl, gloo]}
 networks:
   - {name: eth, rate_gbps: [1 Gbit/s, 2.5, null], nics_per_node: [1, nodes], overlay: [null, vxlan]}
   - {name: in, path: [shm, sockets], environment: {A: b, C: [d, e]}}
+storages:
+  - {name: disk, path: /mnt, emulated: {read: [500 MB/s, 4 Gbit/s], write: 200000000}}
+  - {name: mount, path: [/a, /b], like: [s3-mount, sata-ssd], emulated: [false, true]}
 environment: {F: {from_environment: true}, HF_TOKEN: of-this-life}
 workloads:
   - {kind: train, model: {hidden: [256, 512]}, strategy: [ddp, fsdp], networks: [eth]}
@@ -120,7 +128,7 @@ def test_every_example_fits(name: str) -> None:
 
 
 def test_axes_units_and_single_words_fit_as_they_are_read() -> None:
-    assert read_experiment(GOOD, "e.yaml", find_model=find_model)
+    assert read_experiment(GOOD, "e.yaml", find_model=find_model, find_storage=find_storage)
     assert fits(load(GOOD), SCHEMA)
 
 
@@ -136,6 +144,9 @@ def test_axes_units_and_single_words_fit_as_they_are_read() -> None:
         ("nodes]", "node]"),
         ("vxlan]", "vlan]"),
         ("2.5", "-2.5"),
+        ("write: 200000000", "write: 200"),
+        ("write: 200000000", "write: 200000000, append: 1 GB/s"),
+        ("[false, true]", "fast"),
         ("[shm, sockets]", "[]"),
         ("[shm, sockets]", "shm, rate_gbps: 1"),
         ("{hidden: [256, 512]}", "{hidden: [256, 1]}"),
@@ -154,7 +165,7 @@ def test_what_we_refuse_does_not_fit(old: str, new: str) -> None:
     assert old in GOOD
     text = GOOD.replace(old, new, 1)
     with pytest.raises(ExperimentError):
-        read_experiment(text, "e.yaml", find_model=find_model)
+        read_experiment(text, "e.yaml", find_model=find_model, find_storage=find_storage)
     assert not fits(load(text), SCHEMA)
 
 

@@ -25,10 +25,10 @@ class StorageInEngine(KindInEngine):
 
     def trial_s(self, case: Case) -> float:
         """Ranks of a node share what the storage reads and writes."""
-        workload, said = self.storage, case.storage
+        workload = self.storage
         of_node = workload.node_bytes(case.world_size, case.nodes) / 1e9
-        read = (said and said.read_gbyte_per_s) or SLOW_GBYTE_PER_S
-        write = (said and said.write_gbyte_per_s) or SLOW_GBYTE_PER_S
+        expected = (None, None) if case.storage is None else case.storage.expected_gbyte_per_s
+        read, write = (rate or SLOW_GBYTE_PER_S for rate in expected)
         found_s = workload.writes * (of_node / write + _BETWEEN_S)
         found_s += workload.reads * (of_node / read + _BETWEEN_S)
         if workload.model_bytes:

@@ -43,7 +43,7 @@ def own_folder(storage: Path, owner: str, needed_bytes: int) -> Iterator[Path]:
 @contextmanager
 def _locked(storage: Path, folder: Path) -> Iterator[None]:
     """Made, where it is not there, and held: nothing of it is touched before."""
-    _refuse_missing(storage)
+    refuse_missing(storage)
     _refuse_foreign(folder)
     _make(folder)
     lock = os.open(folder / MARKER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -65,7 +65,8 @@ def _make(folder: Path) -> None:
     raise OSError(errno.EBUSY, f"{folder.parent} is removed again and again")
 
 
-def _refuse_missing(storage: Path) -> None:
+def refuse_missing(storage: Path) -> None:
+    """Raises RefusedError where the storage's folder is not there."""
     if not storage.is_dir():
         what = "is no folder" if storage.exists() else "is not there"
         raise RefusedError(

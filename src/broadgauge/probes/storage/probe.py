@@ -30,13 +30,19 @@ from broadgauge.probes.storage.raw_files import (
     write_file,
 )
 from broadgauge.probes.storage.stopwatch import Timed
+from broadgauge.probes.storage.throttle import throttled_as_told
 from broadgauge.probes.trial import RefusedError, Trial
 
 
 def measure_storage(trial: Trial, task: StorageTask, device: Device) -> None:
     """Raises RefusedError where the storage can't be used, and OSError where it fails."""
-    identity = trial.identity
     trial.begin_phase(Phase.WARM_UP)
+    with throttled_as_told(task, trial.identity):
+        _measure_phase(trial, task, device)
+
+
+def _measure_phase(trial: Trial, task: StorageTask, device: Device) -> None:
+    identity = trial.identity
     owner, storage = f"rank{identity.rank}", Path(task.folder)
     match task.phase:
         case RawPhase() as phase:

@@ -1,5 +1,5 @@
 """What does `model: llama-3.1-8b`, or `model: {like: gpt2, layers: 4}`, mean? The sizes of a known
-model, and beside them what is given.
+model, and beside them what is given. And the `like` of a storage? What the catalog says of it.
 
 It is done on plain data, after axes expand, so that all that follows sees sizes only. Who reads a
 file brings the catalog, which this room does not know.
@@ -36,6 +36,15 @@ class ModelFinder(Protocol):
         ...
 
 
+class StorageFinder(Protocol):
+    """Knows storages, as the catalog has them."""
+
+    def __call__(self, name: str) -> Mapping[str, Any]:
+        """What is said of the storage of this name, and its own name as `like`. Raises InputError
+        with a hint."""
+        ...
+
+
 def in_full(value: Any, path: KeyPath) -> Any:
     """The mapping that a model's name stands for, so that keys can be set beside it."""
     is_model = path[:1] == ("workloads",) and path[2:] in PLACES.values()
@@ -56,6 +65,28 @@ def with_known_models(document: Document, find_model: ModelFinder | None) -> Doc
             holder[path[-1]] = _Asked(document=document, path=path, told=told).sizes(find_model)
         except ExperimentError as error:
             problems += error.problems
+    if problems:
+        raise ExperimentError(list({str(each): each for each in problems}.values()))
+    return document
+
+
+def with_known_storages(document: Document, find_storage: StorageFinder | None) -> Document:
+    """The experiment with what is said of each storage's `like`, where it is not given, in the
+    document's own data. Raises ExperimentError with each problem's place."""
+    storages = document.data.get("storages") if isinstance(document.data, dict) else None
+    problems: list[Problem] = []
+    for index, storage in enumerate(storages if isinstance(storages, list) else ()):
+        name = storage.get(NAMES_MODEL) if isinstance(storage, dict) else None
+        if find_storage is None or not isinstance(name, str):
+            continue  # validation says what it takes
+        try:
+            known = find_storage(name)
+        except InputError as error:
+            where = document.where(("storages", index, NAMES_MODEL))
+            problems.append(Problem(where, error.message, error.hint))
+        else:
+            given = {key: value for key, value in storage.items() if value is not None}
+            storage |= {**known, **given, NAMES_MODEL: known[NAMES_MODEL]}
     if problems:
         raise ExperimentError(list({str(each): each for each in problems}.values()))
     return document

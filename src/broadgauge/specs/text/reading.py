@@ -19,7 +19,12 @@ from broadgauge.specs.text.axes import EXPANDED, NEVER_AXES, expand_axes
 from broadgauge.specs.text.document import Document, KeyPath
 from broadgauge.specs.text.extending import EXTENDS, BaseReader, with_bases
 from broadgauge.specs.text.fields import TAGS, alternatives, discriminators, models_in
-from broadgauge.specs.text.like import ModelFinder, with_known_models
+from broadgauge.specs.text.like import (
+    ModelFinder,
+    StorageFinder,
+    with_known_models,
+    with_known_storages,
+)
 from broadgauge.specs.text.overriding import apply_overrides
 from broadgauge.specs.text.plain_messages import value_problem
 from broadgauge.specs.text.reading_configs import ConfigReader, with_configs
@@ -61,17 +66,23 @@ def read_experiment(
     *,
     read_base: BaseReader | None = None,
     find_model: ModelFinder | None = None,
+    find_storage: StorageFinder | None = None,
 ) -> Experiment:
     """The validated experiment. Raises ExperimentError with `file:line:column` of each problem.
 
     `overrides` are `a.b=c` texts: a dotted path, where an item of a list is named by its position
     or its `name`, and a YAML value. They apply to what the file and all that it extends say
     together; axes expand last. `read_base` finds what `extends` names, `find_model` the sizes of a
-    model that is named.
+    model that is named, `find_storage` what is said of a storage.
     """
-    return read_with_secrets(text, filename, overrides, read_base=read_base, find_model=find_model)[
-        0
-    ]
+    return read_with_secrets(
+        text,
+        filename,
+        overrides,
+        read_base=read_base,
+        find_model=find_model,
+        find_storage=find_storage,
+    )[0]
 
 
 def read_with_secrets(
@@ -82,11 +93,13 @@ def read_with_secrets(
     read_base: BaseReader | None = None,
     read_config: ConfigReader | None = None,
     find_model: ModelFinder | None = None,
+    find_storage: StorageFinder | None = None,
 ) -> tuple[Experiment, SecretTexts]:
     """The same, and the values of secrets that stand in the text, which no experiment holds.
 
     `read_config` finds the `config` of a command; without one it stays a name, and can't be run.
-    Without `find_model` a model's name is refused: stored experiments have sizes.
+    Without `find_model` a model's name is refused: stored experiments have sizes. So is without
+    `find_storage` a storage's `like` whose figures are not there.
     """
     document = with_bases(parse_yaml(text, filename), read_base)
     document = apply_overrides(document, overrides)
@@ -99,6 +112,7 @@ def read_with_secrets(
         raise ExperimentError([Problem(document.where((EXTENDS,)), problem)])
     document, secrets = take_secrets(document)
     document = with_known_models(expand_axes(document), find_model)
+    document = with_known_storages(document, find_storage)
     try:
         experiment = Experiment.model_validate(document.data)
     except ValidationError as error:

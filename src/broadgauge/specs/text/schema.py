@@ -22,6 +22,7 @@ from broadgauge.specs.text.axes import EXPANDED, NEVER_AXES
 from broadgauge.specs.text.extending import EXTENDS, MERGED_BY_NAME
 from broadgauge.specs.text.fields import models_in, models_taken, takes_list
 from broadgauge.specs.units import (
+    parse_byte_rate,
     parse_rate_gbps,
     parse_size_bytes,
     parse_time_s,
@@ -40,6 +41,7 @@ EXTENDS_FORM: Form = {
 }
 AXIS = "A list is an axis: an entry for each value."
 UNITS = {
+    parse_byte_rate: "500 MB/s",
     parse_rate_gbps: "10 Gbit/s",
     parse_size_bytes: "64 MiB",
     parse_time_s: "500 ms",

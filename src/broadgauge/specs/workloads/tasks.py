@@ -5,7 +5,13 @@ One function a kind of workload, found by `task_of`.
 
 from typing import assert_never
 
-from broadgauge.messages.storage import CheckpointPhase, LoadPhase, RawPhase, StorageTask
+from broadgauge.messages.storage import (
+    CheckpointPhase,
+    LoadPhase,
+    RawPhase,
+    StorageTask,
+    Throttle,
+)
 from broadgauge.messages.tasks import (
     CollectivesTask,
     CommandTask,
@@ -20,6 +26,7 @@ from broadgauge.messages.tasks import (
     TrainTask,
 )
 from broadgauge.specs.case import Case
+from broadgauge.specs.storages.storage import Storage
 from broadgauge.specs.workloads.workload import (
     AnyPhase,
     CheckpointWorkload,
@@ -126,7 +133,20 @@ def text_source(workload: TrainWorkload) -> DataSource:
 def storage_task(workload: AnyPhase, case: Case) -> StorageTask:
     assert case.storage is not None, case
     return StorageTask(
-        folder=case.storage.path, phase=_phase(workload), repetitions=workload.repetitions
+        folder=case.storage.path,
+        phase=_phase(workload),
+        repetitions=workload.repetitions,
+        throttle=_throttle(case.storage),
+    )
+
+
+def _throttle(storage: Storage) -> Throttle | None:
+    if storage.emulated is None:
+        return None
+    return Throttle(
+        storage=storage.name,
+        read_byte_per_s=storage.emulated.read,
+        write_byte_per_s=storage.emulated.write,
     )
 
 
