@@ -44,6 +44,8 @@ SAVED = """\
   - {kind: storage, phase: checkpoint, name: gathered, model: MODEL, format: torch, repetitions: 2}
   - {kind: storage, phase: checkpoint, name: own, model: MODEL, asynchronous: [false, true],
      repetitions: 2, storages: [SHARED]}
+  - {kind: storage, phase: batches, name: batches, source: files, samples: 64, sample_size: 4 KiB,
+     batch_per_rank: 5, repetitions: 2}
 """
 MODEL = "{layers: 2, hidden: 128, heads: 2, vocabulary: 512, seq_len: 64}"
 STATE_BYTES = 12 * GptModel(layers=2, hidden=128, heads=2, vocabulary=512, seq_len=64).parameters
@@ -99,13 +101,17 @@ def _cases(plan: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def check(found: dict[tuple[str, str], dict[str, Any]], ranks: int, disk: Path) -> None:
-    both = {(name, where) for name in (*RAW, "gathered") for where in ("disk", "memory")}
+    both = {(name, where) for name in (*RAW, "gathered", "batches") for where in ("disk", "memory")}
     shared = {(name, where) for name in OWN for where in ("disk", "memory")}
     assert both | {("direct", "disk")} <= set(found) <= both | shared | {("direct", "disk")}
     assert {(name, "disk") for name in OWN} <= set(found)
     for (name, where), record in found.items():
         if name in (*OWN, "gathered"):
             check_saves(record, ranks, is_counted=where == "disk" and is_counted(disk))
+            continue
+        if name == "batches":
+            is_cold = where == "disk" and is_counted(disk)
+            check_batches(record, ranks, "cold" if is_cold else None if where == "disk" else "warm")
             continue
         rows = record["file_accesses"]
         assert [row["access"] for row in rows] == ["write"] * (len(rows) // 2) + ["read"] * (
@@ -140,6 +146,18 @@ def check_saves(record: dict[str, Any], ranks: int, *, is_counted: bool) -> None
         assert sum(row["parts_s"].values()) == pytest.approx(row["time_s"])
         assert 0 < row["stall_s"] <= row["time_s"]
     assert 0 < record["metrics"]["save_stall_s"] <= record["metrics"]["save_durable_s"]
+
+
+def check_batches(record: dict[str, Any], ranks: int, cache: str | None) -> None:
+    """That each sample came once was asked by the ranks. `cache`: what was found; None: any."""
+    assert len(record["file_accesses"]) == 2
+    for row in record["file_accesses"]:
+        assert row["size_bytes"] == 64 * 4096
+        assert cache in (None, row["cache"])
+        assert len(row["waits_s"]) == -(-64 // (5 * ranks))
+        assert len(row["parts_of_ranks"]) == ranks
+        assert sum(row["parts_s"].values()) == pytest.approx(row["time_s"])
+    assert record["metrics"]["wait_per_100_samples_s"] > 0
 
 
 def is_counted(disk: Path) -> bool:

@@ -13,6 +13,14 @@ from broadgauge.specs.text.reading import read_experiment
 
 STORAGES = [{"name": "disk", "path": "/mnt"}, {"name": "memory", "path": "/dev/shm"}]
 RAW = {"kind": "storage", "name": "raw", "size": 1_000_000, "repetitions": 3}
+BATCHES: dict[str, Any] = {
+    "kind": "storage",
+    "phase": "batches",
+    "name": "batches",
+    "samples": 64,
+    "batch_per_rank": 8,
+    "repetitions": 2,
+}
 MATRIX = {
     "networks": [{"name": "slow", "rate_gbps": 0.1}],
     "storages": STORAGES,
@@ -74,6 +82,22 @@ def test_written_bytes_are_those_of_all_ranks_and_repetitions() -> None:
     assert written["raw 1x1 disk"] == 4 * 1_000_000
     assert written["on-disk 2x1 slow, disk"] == 2 * 4 * 2_000_000
     assert written["train 2x1 slow"] == 0
+
+
+def test_samples_that_ranks_can_not_share_leave_a_shape_out() -> None:
+    plan = planned(workloads=[{**BATCHES, "samples": 63}], storages=STORAGES[:1])
+    assert labels(plan) == ["batches 1x1 disk"]
+    assert any("63 samples are no multiple of 2 ranks" in note for note in plan.notes)
+
+
+def test_steps_that_compute_take_their_time() -> None:
+    cluster = {"shapes": ["1x1"], "backend": "gloo"}
+    plain, computing = (
+        planned(workloads=[BATCHES | more], storages=STORAGES[:1], cluster=cluster).expected_s
+        for more in ({}, {"step_time_s": 2.0})
+    )
+    steps = 8 * BATCHES["repetitions"]
+    assert computing - plain >= 2.0 * steps
 
 
 def test_a_case_without_a_storage_has_the_key_that_it_had() -> None:

@@ -150,7 +150,7 @@ def test_a_rank_that_reads_no_file_says_nothing_of_the_cache() -> None:
     assert (row.slowest_rank, row.cache, row.evidence) == (1, "cold", "of the device")
     assert (row.size_bytes, row.device_bytes) == (SIZE, SIZE)
     assert row.busiest_parts_s == reads.parts_s
-    assert found.metrics["load_time_s"] == pytest.approx(3.1)
+    assert found.metrics["model_load_s"] == pytest.approx(3.1)
     assert found.metrics["read_gbyte_per_s"] == pytest.approx(SIZE / 3.1 / 1e9)
 
 

@@ -92,6 +92,9 @@ def _be_rank(
 ) -> None:
     """In the fork: everything that Popen would have set up, then the program."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A rank may start processes, and does it as Python does by default.
+    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+    multiprocessing.set_start_method(None, force=True)  # type: ignore[arg-type]
     os.environ.clear()
     os.environ.update(environment)
     os.environ.update({name: str(end.fileno()) for name, end in ends.items()})

@@ -89,7 +89,7 @@ def _record(
         accesses = (save,)
     if case.workload == LOAD:
         load = _load(case.world_size)
-        metrics = {"load_time_s": load.time_s, "read_gbyte_per_s": 1 / load.time_s}
+        metrics = {"model_load_s": load.time_s, "read_gbyte_per_s": 1 / load.time_s}
         accesses = (load,)
     return Record(
         record_id=launch.trials[0].trial_id,

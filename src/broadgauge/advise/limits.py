@@ -23,6 +23,12 @@ the moments in which its ranks wait for each other."""
 KERNEL_RATIO = 0.5
 """Share of a CPU node's cores in the kernel. There the training keeps the cores busy anyway, so
 busy says nothing; more than half of them in system and softirq says the stack is what runs."""
+STORAGE_SHARE = 0.5
+"""Of the rate that raw files reach, or of a wait that is gone when files are in memory: from there
+on a faster storage does more for it than faster cores."""
+STALL_SHARE = 0.05
+"""Of a step: below a twentieth, batches that are there at once make a training less than 1.06 times
+as fast."""
 LINE_SHARE = 0.8
 """Of the line rate: the 80 % rule. A link below four fifths of it in its largest message waits for
 something else; headers (4.5 % at MTU 1500), acknowledgements and the pauses between messages leave

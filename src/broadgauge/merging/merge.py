@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from broadgauge.merging.batches import merge_batches
 from broadgauge.merging.collectives import merge_collectives
 from broadgauge.merging.command import merge_command
 from broadgauge.merging.metrics import MeasurementBuilder
@@ -18,6 +19,7 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.records.record import Measurement, TrialError
 from broadgauge.specs.workloads.workload import (
+    BatchesWorkload,
     CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
@@ -37,8 +39,8 @@ class MergedTrial:
     Series: training `step_time_s`, `step_without_communication_s` and `loss`, one value a step;
     collectives `iteration_time_s`, rows of (index in `measurement.collectives`, seconds); commands
     one by each metric's name; storages `write_time_s` and `read_time_s`, of checkpoints
-    `save_stall_s` and `save_durable_s`, of models `load_time_s`, one value a repetition. Empty ones
-    are left out.
+    `save_stall_s` and `save_durable_s`, of models `model_load_s`, of batches
+    `wait_per_100_samples_s`, one value a repetition. Empty ones are left out.
     """
 
     measurement: Measurement
@@ -74,6 +76,8 @@ def _find(case: Case, outcome: TrialOutcome, peak_flops: float | None) -> Measur
             return merge_checkpoint(case, ranks, outcome.marks)
         case ModelLoadWorkload():
             return merge_model_load(case, ranks, outcome.marks)
+        case BatchesWorkload() as batches:
+            return merge_batches(case, batches, ranks, outcome.marks)
         case CommandWorkload() as command:
             return merge_command(case, command, ranks, outcome.marks)
         case _:

@@ -17,11 +17,11 @@ NOT_ENDED = "no repetition was finished by all ranks"
 def merge_raw_files(
     case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]
 ) -> MeasurementBuilder:
-    found = _with_rows(case, ranks, marks)
+    found = with_rows(case, ranks, marks)
     writes, reads = of_access(found, "write"), of_access(found, "read")
-    _put_times(found, "write_time_s", [row.time_s for row in writes])
+    put_times(found, "write_time_s", [row.time_s for row in writes])
     _put_rate(found, "write_gbyte_per_s", writes)
-    _put_times(found, "read_time_s", [row.time_s for row in reads])
+    put_times(found, "read_time_s", [row.time_s for row in reads])
     _put_reads(found, reads)
     return found
 
@@ -29,10 +29,10 @@ def merge_raw_files(
 def merge_checkpoint(
     case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]
 ) -> MeasurementBuilder:
-    found = _with_rows(case, ranks, marks)
+    found = with_rows(case, ranks, marks)
     saves = of_access(found, "write")
-    _put_times(found, "save_durable_s", [row.time_s for row in saves])
-    _put_times(found, "save_stall_s", [row.stall_s for row in saves if row.stall_s is not None])
+    put_times(found, "save_durable_s", [row.time_s for row in saves])
+    put_times(found, "save_stall_s", [row.stall_s for row in saves if row.stall_s is not None])
     _put_rate(found, "write_gbyte_per_s", saves)
     return found
 
@@ -40,9 +40,9 @@ def merge_checkpoint(
 def merge_model_load(
     case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]
 ) -> MeasurementBuilder:
-    found = _with_rows(case, ranks, marks)
+    found = with_rows(case, ranks, marks)
     loads = of_access(found, "read")
-    _put_times(found, "load_time_s", [row.time_s for row in loads])
+    put_times(found, "model_load_s", [row.time_s for row in loads])
     _put_reads(found, loads)
     return found
 
@@ -51,9 +51,7 @@ def of_access(found: MeasurementBuilder, access: Access) -> list[FileAccessRow]:
     return [row for row in found.file_accesses if row.access == access]
 
 
-def _with_rows(
-    case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]
-) -> MeasurementBuilder:
+def with_rows(case: Case, ranks: Sequence[RankBlocks], marks: Sequence[Mark]) -> MeasurementBuilder:
     """What every phase has: its repetitions, and the cores that were busy meanwhile."""
     found = MeasurementBuilder()
     same = same_of_all_ranks([rank.of(FileAccess) for rank in ranks], case.world_size)
@@ -66,6 +64,10 @@ def _with_rows(
 def _put_reads(found: MeasurementBuilder, reads: Sequence[FileAccessRow]) -> None:
     """Their rate, and where they came from."""
     _put_rate(found, "read_gbyte_per_s", reads)
+    put_device_share(found, reads)
+
+
+def put_device_share(found: MeasurementBuilder, reads: Sequence[FileAccessRow]) -> None:
     counted = [row.device_bytes / row.size_bytes for row in reads if row.device_bytes is not None]
     is_counted = bool(counted) and len(counted) == len(reads)
     found.put(
@@ -75,7 +77,7 @@ def _put_reads(found: MeasurementBuilder, reads: Sequence[FileAccessRow]) -> Non
     )
 
 
-def _put_times(found: MeasurementBuilder, metric: str, times_s: Sequence[float]) -> None:
+def put_times(found: MeasurementBuilder, metric: str, times_s: Sequence[float]) -> None:
     """Their mean, and each of them."""
     found.series[metric] = tuple(times_s)
     found.put(metric, statistics.fmean(times_s) if times_s else None, NOT_ENDED)
@@ -102,8 +104,9 @@ def _row(same: tuple[FileAccess, ...]) -> FileAccessRow:
         slowest_rank=rank,
         parts_s=slowest.parts_s,
         stall_s=max(stalls_s, default=None),
+        waits_s=slowest.waits_s,
         parts_of_ranks=tuple(each.parts_s for each in same) if stalls_s else (),
-        operations=sum(each.operations_count for each in same),
+        operations=_sum_of([each.operations_count for each in same]),
         device_bytes=_sum_of([each.device_bytes for each in same]),
         cached_before_bytes=_sum_of([each.cached_before_bytes for each in same]),
         cache=state,

@@ -15,6 +15,8 @@ ModelFormat = Literal["safetensors", "torch", "distributed"]
 CheckpointFormat = Literal["torch", "distributed"]
 StateDict = Literal["full", "sharded"]
 """Gathered to rank 0, which writes it; or each rank writes what it holds."""
+BatchSource = Literal["jsonl", "files", "arrow", "webdataset"]
+"""One file of JSON lines; a file a sample; Hugging Face's data sets; tar files."""
 
 DIRECT_BYTES = 4096
 """What O_DIRECT wants sizes and places to be multiples of: the logical block of nearly all devices.
@@ -84,11 +86,35 @@ class Throttle:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BatchesPhase:
+    """The ranks load the batches of an epoch, each its share."""
+
+    kind: Literal["batches"] = "batches"
+    source: BatchSource
+    samples: int
+    """Of all ranks; a multiple of their number."""
+    sample_bytes: int
+    """Of a sample's payload."""
+    batch_per_rank: int
+    workers: int
+    """Processes of each rank that load; 0: the rank itself does."""
+    prefetch: int
+    """Batches that each worker loads ahead."""
+    cache: AskedCache
+    """What an epoch is to find in memory."""
+    step_time_s: float
+    """That a rank computes with each batch."""
+    is_shuffled: bool
+    files_bytes: int
+    """Of all samples in their files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StorageTask:
     kind: Literal["storage"] = "storage"
     folder: str
     """Of the storage; ranks work in a folder of their own below it."""
-    phase: RawPhase | CheckpointPhase | LoadPhase
+    phase: RawPhase | CheckpointPhase | LoadPhase | BatchesPhase
     repetitions: int
     throttle: Throttle | None = None
     """None: the storage as it is."""
@@ -104,18 +130,25 @@ class FileAccess:
     label: str
     access: Access
     size_bytes: int
-    """Of ranks that find the same files in the same page cache, the first says them for all."""
-    operations_count: int
-    """Calls to the kernel that moved the file's bytes: none where it is mapped."""
+    """Of ranks that find the same files in the same page cache, the first says them for all that
+    load a model; of batches each says what it got."""
+    operations_count: int | None
+    """Calls to the kernel that moved the file's bytes, none where it is mapped; None: not counted.
+    """
     seconds: float
     """Of a write, until it is durable as far as this rank goes."""
     parts_s: dict[str, float] = field(default_factory=dict)
     """By name, in their order; they add up to `seconds`."""
     stall_s: float | None = None
     """How long does training wait of that? None: nothing is trained."""
+    waits_s: tuple[float, ...] = ()
+    """For the batch of each step, the first one included; empty: no batches are loaded."""
     device_bytes: int | None = None
-    """Read from block devices by this process meanwhile, or written to them; None: not counted."""
+    """Read from block devices by this process and its workers meanwhile, or written to them; None:
+    not counted."""
     cached_before_bytes: int | None = None
+    """Of files that several ranks read, the first of those that share a page cache says all of it,
+    and the others 0. None: a write, or the kernel does not say."""
     cache: CacheState | None = None
     """Of a read; None: a write, or this rank reads no file."""
     evidence: str = ""

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from broadgauge.probes.storage.cache_proof import SeenRead, proof_of
 from broadgauge.probes.storage.file_systems import FileSystem, file_system_of
-from broadgauge.probes.storage.page_cache import cached_bytes, let_go
+from broadgauge.probes.storage.page_cache import (
+    cached_bytes,
+    cached_of_files,
+    let_go,
+    sync_file_system,
+)
 from broadgauge.probes.storage.process_io import io_since, process_io
 
 SIZE = 4 << 20
@@ -92,3 +97,16 @@ def test_the_mount_that_is_on_top_counts(tmp_path: Path) -> None:
     paths = ("/data", "/data/x", "/database", "/data/with blank/x")
     found = [file_system_of(Path(path), mounts) for path in paths]
     assert [each and each.kind for each in found] == ["fuse.rclone", "fuse.rclone", "ext4", "tmpfs"]
+
+
+def test_many_files_are_counted_together(disk: Path) -> None:
+    paths = [disk / str(number) for number in range(3)]
+    for path in paths:
+        path.write_bytes(b"x" * 5000)
+    sync_file_system(disk)
+    assert cached_of_files(paths, is_let_go=False) in (15_000, None)
+    cached = cached_of_files(paths, is_let_go=True)
+    file_system = file_system_of(disk)
+    if file_system is not None and file_system.is_counted:
+        assert cached in (0, None)
+    assert cached_of_files((), is_let_go=True) == 0

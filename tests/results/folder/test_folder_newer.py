@@ -32,6 +32,7 @@ from broadgauge.specs.records.record import Environment, NodeFacts, Record
 from broadgauge.specs.secrets.variables import FromEnvironment
 from broadgauge.specs.storages.storage import EmulatedDisk, Storage
 from broadgauge.specs.workloads.workload import (
+    BatchesWorkload,
     CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
@@ -87,6 +88,7 @@ WORKLOADS = (
     RawFilesWorkload.model_validate({"kind": "storage", "name": "raw"}),
     CheckpointWorkload.model_validate({"kind": "storage", "phase": "checkpoint", "name": "save"}),
     ModelLoadWorkload.model_validate({"kind": "storage", "phase": "load", "name": "load"}),
+    BatchesWorkload.model_validate({"kind": "storage", "phase": "batches", "name": "batches"}),
 )
 DISK = Storage(name="disk", path="/mnt", emulated=EmulatedDisk(read=10**9, write=10**9))
 NETWORKS = (

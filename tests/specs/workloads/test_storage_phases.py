@@ -6,6 +6,7 @@ from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.text.reading import read_experiment
 from broadgauge.specs.workloads.workload import (
+    BatchesWorkload,
     CheckpointWorkload,
     ModelLoadWorkload,
     RawFilesWorkload,
@@ -69,10 +70,47 @@ def test_a_file_is_mapped_where_its_library_does_it(more: str, is_mapped: bool) 
     assert workload.is_mapped == is_mapped
 
 
+def test_lists_are_axes_of_batches() -> None:
+    found = read("phase: batches, source: [jsonl, webdataset], cache: [cold, warm]").workloads
+    assert len(found) == 4
+    assert {each.asked_cache for each in found} == {"cold", "warm"}
+
+
+@pytest.mark.parametrize(
+    ("more", "ranks", "told"),
+    [
+        ("samples: 64", 2, None),
+        ("samples: 63", 2, "63 samples are no multiple of 2 ranks"),
+        ("samples: 8, source: files", 8, None),
+        ("samples: 8, source: webdataset, workers: 0", 8, None),
+        ("samples: 8, source: webdataset, workers: 2", 8, "workers of all ranks (16)"),
+    ],
+)
+def test_samples_that_ranks_can_not_share_are_not_run(
+    more: str, ranks: int, told: str | None
+) -> None:
+    (workload,) = read(f"phase: batches, {more}").workloads
+    assert isinstance(workload, BatchesWorkload)
+    why = workload.why_not_split(ranks)
+    assert why is told if told is None else why is not None and told in why
+
+
+def test_an_epoch_takes_the_time_of_its_steps() -> None:
+    (workload,) = read("phase: batches, samples: 90, step_time_s: 1 s, repetitions: 2").workloads
+    assert isinstance(workload, BatchesWorkload)
+    assert workload.idle_s(2) == 2 * 6
+    assert workload.written_bytes(2) == workload.files_bytes(8) > 90 * workload.sample_size
+
+
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
         ("phase: chekpoint", "`phase` can't be `chekpoint`"),
+        ("phase: batches, source: tar", "`source` can't be `tar`"),
+        ("phase: batches, sorce: files", "did you mean `source`?"),
+        ("phase: batches, size: 1 GiB", "unknown key `size`"),
+        ("phase: batches, samples: 0", "samples"),
+        ("phase: batches, samples: 200_000, batch_per_rank: 1", "more than 100000 steps"),
         ("phase: [raw, checkpoint]", "`phase` takes one value, not a list"),
         ("phase: checkpoint, size: 1 GiB", "unknown key `size`"),
         ("phase: checkpoint, formatt: torch", "did you mean `format`?"),

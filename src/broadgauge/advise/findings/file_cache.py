@@ -8,7 +8,7 @@ from broadgauge.specs.records.record import Finding, Record, Severity
 _FIX = {
     "cold": "end what else has the file mapped or open, or another `path`: a file system in memory "
     "(tmpfs) has no cold reads",
-    "warm": "a smaller `size`: the file must fit into memory",
+    "warm": "fewer or smaller files: they must fit into memory",
 }
 
 

@@ -5,9 +5,15 @@ from typing import assert_never
 from broadgauge.advise.kinds.collectives import CollectivesInAdvise
 from broadgauge.advise.kinds.command import CommandInAdvise
 from broadgauge.advise.kinds.kind import KindInAdvise
-from broadgauge.advise.kinds.storage import CheckpointInAdvise, ModelLoadInAdvise, RawFilesInAdvise
+from broadgauge.advise.kinds.storage import (
+    BatchesInAdvise,
+    CheckpointInAdvise,
+    ModelLoadInAdvise,
+    RawFilesInAdvise,
+)
 from broadgauge.advise.kinds.training import TrainingInAdvise
 from broadgauge.specs.workloads.workload import (
+    BatchesWorkload,
     CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
@@ -33,5 +39,7 @@ def in_advise(workload: Workload) -> KindInAdvise:
             return CheckpointInAdvise()
         case ModelLoadWorkload():
             return ModelLoadInAdvise()
+        case BatchesWorkload() as batches:
+            return BatchesInAdvise(batches)
         case _:
             assert_never(workload)

@@ -14,7 +14,7 @@ def verdict_of_model_load(summary: CaseSummary, run: RunSummary) -> Verdict:
     rows = [row for record in summary.good for row in record.file_accesses]
     states = states_of(rows)
     share = largest_share(rows, is_in_memory=states == "warm")
-    time_s = summary.value("load_time_s")
+    time_s = summary.value("model_load_s")
     assert time_s is not None  # each good trial has it
     words = [
         f"a training waits {show_time(time_s)} for its model, whose files were {states}",

@@ -31,6 +31,7 @@ class StorageInEngine(KindInEngine):
         read, write = (rate or SLOW_GBYTE_PER_S for rate in expected)
         found_s = workload.writes * (of_node / write + _BETWEEN_S)
         found_s += workload.reads * (of_node / read + _BETWEEN_S)
+        found_s += workload.idle_s(case.world_size)
         if workload.model_bytes:
             found_s += MODEL_S + workload.model_bytes / 1e9 * MADE_S_PER_GBYTE
         if workload.moved_bytes and case.world_size > 1:
@@ -40,6 +41,9 @@ class StorageInEngine(KindInEngine):
 
     def written_bytes(self, case: Case) -> int:
         return self.storage.written_bytes(case.world_size)
+
+    def why_not_run(self, case: Case) -> str | None:
+        return self.storage.why_not_split(case.world_size)
 
     @property
     def uses_folder(self) -> bool:

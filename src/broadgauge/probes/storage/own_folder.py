@@ -121,7 +121,7 @@ def _refuse_full(storage: Path, needed_bytes: int) -> None:
     if needed_bytes + SPARE_BYTES > free_bytes:
         raise RefusedError(
             f"{storage} has {free_bytes / 1e9:.2f} GB free, and {needed_bytes / 1e9:.2f} GB are to "
-            "be written: a smaller `size`, or another `path`"
+            "be written: fewer or smaller files, or another `path`"
         )
 
 

@@ -8,6 +8,8 @@ that one may not write.
 import ctypes
 import errno
 import os
+from collections.abc import Iterable
+from pathlib import Path
 
 CACHESTAT = 451
 """Of all architectures. Source: Linux, include/uapi/asm-generic/unistd.h."""
@@ -45,3 +47,32 @@ def let_go(fd: int) -> None:
     mapped, and all of a file system that is memory: whether it did is seen by `cached_bytes`."""
     os.fsync(fd)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def cached_of_files(paths: Iterable[Path], *, is_let_go: bool) -> int | None:
+    """Of all of them, at most their sizes, after the kernel was asked to drop them or not; None: it
+    does not say of one. They are on the device already (`sync_file_system`): to fsync each would
+    take a write to the device for each. Raises OSError."""
+    total: int | None = 0
+    for path in paths:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            if is_let_go:
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            cached = cached_bytes(fd)
+            size_bytes = os.fstat(fd).st_size
+        finally:
+            os.close(fd)
+        total = None if total is None or cached is None else total + min(cached, size_bytes)
+    return total
+
+
+def sync_file_system(folder: Path) -> None:
+    """All that was written to it is on the device. Raises OSError. Source: syncfs(2)."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if _LIBC.syncfs(fd):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(folder))
+    finally:
+        os.close(fd)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from broadgauge.messages.storage import (
     Access,
+    BatchesPhase,
     CheckpointPhase,
     FileAccess,
     LoadPhase,
@@ -60,6 +61,13 @@ def _measure_phase(trial: Trial, task: StorageTask, device: Device) -> None:
 
             with own_folder(storage, owner, phase.files_bytes) as folder:
                 LoadMeasurement(trial, phase, folder, device).measure(task.repetitions)
+        case BatchesPhase() as phase:
+            from broadgauge.probes.storage.batches import BatchesMeasurement
+
+            # The first rank of a node may be the one that writes.
+            needed_bytes = 0 if identity.local_rank else phase.files_bytes
+            with own_folder(storage, owner, needed_bytes) as folder:
+                BatchesMeasurement(trial, phase, folder).measure(task.repetitions)
         case unknown:
             assert_never(unknown)
 

@@ -1,4 +1,4 @@
-"""What does the kernel count of this process's files?
+"""What does the kernel count of a process's files?
 
 Source: proc_pid_io(5). Threads count with their process. Reads of file systems that are memory, a
 network or a program of a user count nothing of block devices; writes count where a page is to be
@@ -25,10 +25,10 @@ class ProcessIo:
         )
 
 
-def process_io() -> ProcessIo | None:
-    """None: the kernel does not say."""
+def process_io(process: int | str = "self") -> ProcessIo | None:
+    """Of this process, or of another of this user's by its id. None: the kernel does not say."""
     try:
-        told = Path("/proc/self/io").read_text()
+        told = Path(f"/proc/{process}/io").read_text()
     except OSError:
         return None
     counts = {name: int(count) for name, count in re.findall(r"^(\w+): (\d+)$", told, re.MULTILINE)}

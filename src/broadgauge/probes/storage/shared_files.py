@@ -6,7 +6,7 @@ All ranks call these functions together, with a group of the host's memory (Gloo
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch.distributed as dist
 
@@ -16,6 +16,7 @@ from broadgauge.probes.storage.cache_proof import SeenRead
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 """Names a running kernel, whatever namespaces its processes are in. Source: proc_sys_kernel(5)."""
 _TOKEN = "token"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +58,10 @@ def is_shared(own: Path, group: Any) -> bool:
 
 
 class CacheSharers:
-    """The ranks that find a file in the same page cache as this one."""
+    """The ranks that find a file, or those of a folder, in the same page cache as this one."""
 
     def __init__(self, path: Path, group: Any) -> None:
-        """`path`: the file, which is there on every rank. Raises OSError."""
+        """`path`: the file or folder, which is there on every rank. Raises OSError."""
         self.group = group
         status = path.stat()
         places: list[Any] = [None] * dist.get_world_size()
@@ -72,6 +73,13 @@ class CacheSharers:
     def is_first(self) -> bool:
         """Does this rank speak for all of them?"""
         return bool(self.ranks[0] == dist.get_rank())
+
+    def told_by_first(self, value: T) -> T:
+        """What that rank gives here."""
+        told: list[Any] = [None] * dist.get_world_size()
+        dist.all_gather_object(told, value, group=self.group)
+        first: T = told[self.ranks[0]]
+        return first
 
     def seen_together(self, needed_bytes: int, seen: SeenRead) -> SeenRead:
         """What one reads, the others find in memory: the device gave to all of them what any needs.

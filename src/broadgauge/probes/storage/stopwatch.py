@@ -36,10 +36,10 @@ class Stopwatch:
         at_s: float | None = None,
         read_s: float | None = None,
         write_s: float | None = None,
-    ) -> None:
+    ) -> float:
         """Now, or at that moment of `time.perf_counter`, and not before the last part ended.
         `read_s`, `write_s`: seconds of it that are a part `read` or `write`, which alternated with
-        this one."""
+        this one. Gives the seconds since the last part ended."""
         moment_s = max(self._last_s, time.perf_counter() if at_s is None else at_s)
         passed_s, self._last_s = moment_s - self._last_s, moment_s
         other = [("read", read_s), ("write", write_s)]
@@ -47,6 +47,7 @@ class Stopwatch:
         self._add(part, passed_s - sum(within_s.values()))
         for name, seconds in within_s.items():
             self._add(name, seconds)
+        return passed_s
 
     def _add(self, part: str, seconds: float) -> None:
         self.parts_s[part] = self.parts_s.get(part, 0.0) + seconds

@@ -77,7 +77,25 @@ def _box(run: RunSummary, summary: CaseSummary) -> Box | None:
     series = [values for values in read if values is not None]
     if not series:
         return None
-    steps = np.concatenate(series)
+    return _box_of(run, summary, np.concatenate(series))
+
+
+def wait_boxes(run: RunSummary, cases: Sequence[CaseSummary]) -> tuple[Box, ...]:
+    """How is spread what steps wait for their batches, the first of an epoch left out? Of each
+    epoch's slowest rank."""
+    import numpy as np
+
+    found = []
+    for summary in cases:
+        epochs = [row.waits_s[1:] for record in summary.good for row in record.file_accesses]
+        waits_s = np.array([wait_s for epoch in epochs for wait_s in epoch], dtype=np.float64)
+        found.append(_box_of(run, summary, waits_s))
+    return tuple(box for box in found if box is not None)
+
+
+def _box_of(run: RunSummary, summary: CaseSummary, steps: NDArray[np.float64]) -> Box | None:
+    import numpy as np
+
     steps = steps[np.isfinite(steps) & (steps > 0)]
     if not steps.size:
         return None

@@ -89,7 +89,7 @@ def _cost_parts(run: RunSummary, summary: CaseSummary) -> list[Spec]:
     ]
 
 
-def step_chart(run: RunSummary, boxes: Sequence[Box]) -> Spec | None:
+def step_chart(run: RunSummary, boxes: Sequence[Box], title: str = "time of a step") -> Spec | None:
     """How are the times of single steps spread? Box: middle half; line: 5th to 95th percentile."""
     if not boxes:
         return None
@@ -99,7 +99,7 @@ def step_chart(run: RunSummary, boxes: Sequence[Box]) -> Spec | None:
         for box in boxes
         for time in box.some
     ]
-    x, y = _step_axis([time for box in boxes for time in box.some]), bars_axis(rows)
+    x, y = _step_axis([time for box in boxes for time in box.some], title), bars_axis(rows)
     colour = network_colours(run)
     tooltip = tips(
         case="case", median="words", middle_half="middle", most_steps="most", steps="steps"
@@ -143,13 +143,13 @@ def _step_row(box: Box) -> Spec:
     }
 
 
-def _step_axis(times: Sequence[float]) -> Spec:
+def _step_axis(times: Sequence[float], title: str) -> Spec:
     ticks = log_ticks(min(times), max(times))
     return {
         "type": "quantitative",
         "scale": {"type": "log", "domain": [ticks[0], ticks[-1]], "nice": False},
         "axis": printed_axis(
-            ticks, show_time, title="time of a step", labelOverlap="greedy", labelSeparation=8
+            ticks, show_time, title=title, labelOverlap="greedy", labelSeparation=8
         ),
     }
 

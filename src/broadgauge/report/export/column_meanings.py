@@ -101,7 +101,8 @@ OF_FILE_ACCESSES: Mapping[str, str] = {
     "time_s": "of the slowest rank; of a write until it is durable",
     "stall_s": "that training waited for it, of the rank that waited longest; empty: raw files",
     "slowest_rank": "which rank that was",
-    "operations": "calls to the kernel that moved the files' bytes, of all ranks",
+    "operations": "calls to the kernel that moved the files' bytes, of all ranks; empty: not "
+    "counted",
     "device_bytes": "read from block devices by all ranks, of a checkpoint left to be written; "
     "empty: not counted",
     "cached_before_bytes": "of all ranks' files, in memory just before the read; empty: a write, "

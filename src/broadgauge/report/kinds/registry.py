@@ -5,9 +5,15 @@ from typing import assert_never
 from broadgauge.report.kinds.collectives import CollectivesInReport
 from broadgauge.report.kinds.command import CommandInReport
 from broadgauge.report.kinds.kind import KindInReport
-from broadgauge.report.kinds.storage import CheckpointInReport, ModelLoadInReport, RawFilesInReport
+from broadgauge.report.kinds.storage import (
+    BatchesInReport,
+    CheckpointInReport,
+    ModelLoadInReport,
+    RawFilesInReport,
+)
 from broadgauge.report.kinds.training import TrainingInReport
 from broadgauge.specs.workloads.workload import (
+    BatchesWorkload,
     CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
@@ -33,5 +39,7 @@ def in_report(workload: Workload) -> KindInReport:
             return CheckpointInReport()
         case ModelLoadWorkload():
             return ModelLoadInReport()
+        case BatchesWorkload():
+            return BatchesInReport()
         case _:
             assert_never(workload)

@@ -1,5 +1,5 @@
 """How is a phase on a storage shown? Its repetitions, with the parts of the time and the cache; of
-a checkpoint, what training waits and when it is durable."""
+a checkpoint, what training waits and when it is durable; of batches, what steps wait."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ModelLoadInReport(StorageInReport):
 
     def figure(self, summary: CaseSummary) -> Cell | None:
         """Until the weights are there, and below the rate of reading them."""
-        time, rate = _cells(summary, "load_time_s", "read_gbyte_per_s")
+        time, rate = _cells(summary, "model_load_s", "read_gbyte_per_s")
         below = "model loaded" if rate is None else f"model loaded; {rate.main}"
         return time and Cell(main=time.main, sub=time.sub, below=below, detail=time.detail)
 
@@ -68,6 +68,20 @@ class CheckpointInReport(StorageInReport):
         stall, durable = _cells(summary, "save_stall_s", "save_durable_s")
         below = "training waits" if durable is None else f"training waits; durable {durable.main}"
         return stall and Cell(main=stall.main, sub=stall.sub, below=below, detail=stall.detail)
+
+
+class BatchesInReport(StorageInReport):
+    @property
+    def charts(self) -> tuple[ChartGroup, ...]:
+        from broadgauge.report.charts.storage_pictures import BATCHES_PICTURES
+
+        return BATCHES_PICTURES
+
+    def figure(self, summary: CaseSummary) -> Cell | None:
+        """What a rank waits for 100 of its samples, and below what the slow steps wait."""
+        wait, slow = _cells(summary, "wait_per_100_samples_s", "batch_wait_p99_s")
+        below = "per 100 samples" if slow is None else f"per 100 samples; p99 {slow.main} a step"
+        return wait and Cell(main=wait.main, sub=wait.sub, below=below, detail=wait.detail)
 
 
 def _cells(summary: CaseSummary, *metrics: str) -> tuple[Cell | None, ...]:

@@ -55,6 +55,7 @@ _TITLES = {
     "usd_per_run": "$ a run",
     "start_up_time_s": "start-up",
     "load_time_s": "loading",
+    "model_load_s": "model loaded",
     "epoch_time_s": "second epoch",
     "epoch_measured_ratio": "of it measured",
     "training_time_s": "all epochs",

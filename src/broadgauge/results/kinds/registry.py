@@ -6,6 +6,7 @@ from broadgauge.results.kinds.collectives import COLLECTIVES_TABLE, CollectivesI
 from broadgauge.results.kinds.command import CommandInResults
 from broadgauge.results.kinds.kind import KindInResults
 from broadgauge.results.kinds.storage import (
+    BATCHES,
     CHECKPOINT,
     FILE_ACCESSES_TABLE,
     MODEL_LOAD,
@@ -15,6 +16,7 @@ from broadgauge.results.kinds.training import TrainingInResults
 from broadgauge.results.table_names import TableName
 from broadgauge.results.tables import RowTable
 from broadgauge.specs.workloads.workload import (
+    BatchesWorkload,
     CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
@@ -46,5 +48,7 @@ def in_results(workload: Workload) -> KindInResults:
             return CHECKPOINT
         case ModelLoadWorkload():
             return MODEL_LOAD
+        case BatchesWorkload():
+            return BATCHES
         case _:
             assert_never(workload)

@@ -35,8 +35,9 @@ class StorageInResults(KindInResults):
 
 
 RAW_FILES = StorageInResults(("read_gbyte_per_s", "write_gbyte_per_s"))
-MODEL_LOAD = StorageInResults(("load_time_s", "read_gbyte_per_s"))
+MODEL_LOAD = StorageInResults(("model_load_s", "read_gbyte_per_s"))
 CHECKPOINT = StorageInResults(("save_stall_s", "save_durable_s"))
+BATCHES = StorageInResults(("wait_per_100_samples_s", "batch_wait_p99_s"))
 
 
 def _rows_of(record: Record) -> Iterator[dict[str, Cell]]:

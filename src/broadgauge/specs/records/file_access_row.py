@@ -18,12 +18,15 @@ class FileAccessRow(StoredModel):
     slowest_rank: int
     parts_s: dict[str, float]
     """Of that rank, by name in their order; they add up to `time_s`."""
-    operations: int
-    """Calls to the kernel that moved the files' bytes, of all ranks."""
+    operations: int | None
+    """Calls to the kernel that moved the files' bytes, of all ranks; None: not counted."""
     stall_s: float | None = None
     """How long did training wait? Of the rank that waited longest; None: nothing is trained."""
     parts_of_ranks: tuple[dict[str, float], ...] = ()
-    """The same of every rank of a checkpoint or a load, by rank; else empty."""
+    """The same of every rank, by rank; empty where nothing is trained."""
+    waits_s: tuple[float, ...] = ()
+    """Of the slowest rank, for the batch of each step, the first one included; empty: no batches
+    were loaded."""
     device_bytes: int | None = None
     """Read from block devices by all ranks, or left to the kernel to write; None: not counted."""
     cached_before_bytes: int | None = None

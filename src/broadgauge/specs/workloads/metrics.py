@@ -177,10 +177,28 @@ REGISTRY: dict[str, Metric] = {
             "fsync of files and folder",
         ),
         Metric(
-            name="load_time_s",
+            name="model_load_s",
             direction="lower",
             meaning="mean time until a model's weights are in the memory in which ranks train it, "
             "slowest rank",
+        ),
+        Metric(
+            name="wait_per_100_samples_s",
+            direction="lower",
+            meaning="mean time that a rank waits for 100 of its samples, its workers' start "
+            "included, rank that waits longest",
+        ),
+        Metric(
+            name="batch_wait_s",
+            direction="lower",
+            meaning="mean time that a step waits for its batch, the first step of an epoch left "
+            "out, rank that waits longest",
+        ),
+        Metric(
+            name="batch_wait_p99_s",
+            direction="lower",
+            meaning="what 99 % of the same waits do not exceed, rank where it is longest, mean of "
+            "epochs",
         ),
         Metric(
             name="device_read_ratio",

@@ -55,6 +55,16 @@ class StorageWorkload(WorkloadBase):
         """Of the model's state that ranks make and compare; 0: the files hold none."""
         return 0
 
+    def idle_s(self, world_size: int) -> float:
+        """In which each rank computes and reads nothing, in a trial."""
+        del world_size
+        return 0.0
+
+    def why_not_split(self, world_size: int) -> str | None:
+        """Why can so many ranks not share its files? In words; None: they can."""
+        del world_size
+        return None
+
     @property
     def moved_bytes(self) -> int:
         """Of it, between ranks in each repetition; 0: nothing is."""

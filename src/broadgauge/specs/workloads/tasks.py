@@ -6,6 +6,7 @@ One function a kind of workload, found by `task_of`.
 from typing import assert_never
 
 from broadgauge.messages.storage import (
+    BatchesPhase,
     CheckpointPhase,
     LoadPhase,
     RawPhase,
@@ -29,6 +30,7 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.storages.storage import Storage
 from broadgauge.specs.workloads.workload import (
     AnyPhase,
+    BatchesWorkload,
     CheckpointWorkload,
     CollectivesWorkload,
     CommandWorkload,
@@ -134,7 +136,7 @@ def storage_task(workload: AnyPhase, case: Case) -> StorageTask:
     assert case.storage is not None, case
     return StorageTask(
         folder=case.storage.path,
-        phase=_phase(workload),
+        phase=_phase(workload, case),
         repetitions=workload.repetitions,
         throttle=_throttle(case.storage),
     )
@@ -150,7 +152,7 @@ def _throttle(storage: Storage) -> Throttle | None:
     )
 
 
-def _phase(workload: AnyPhase) -> RawPhase | CheckpointPhase | LoadPhase:
+def _phase(workload: AnyPhase, case: Case) -> RawPhase | CheckpointPhase | LoadPhase | BatchesPhase:
     match workload:
         case RawFilesWorkload() as raw:
             return RawPhase(
@@ -179,6 +181,19 @@ def _phase(workload: AnyPhase) -> RawPhase | CheckpointPhase | LoadPhase:
                 is_broadcast=loaded.readers == "rank_0",
                 cache=loaded.cache,
                 files_bytes=loaded.model_bytes,
+            )
+        case BatchesWorkload() as batches:
+            return BatchesPhase(
+                source=batches.source,
+                samples=batches.samples,
+                sample_bytes=batches.sample_size,
+                batch_per_rank=batches.batch_per_rank,
+                workers=batches.workers,
+                prefetch=batches.prefetch,
+                cache=batches.cache,
+                step_time_s=batches.step_time_s,
+                is_shuffled=batches.shuffle,
+                files_bytes=batches.files_bytes(case.world_size),
             )
         case unknown:
             assert_never(unknown)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from broadgauge.specs.text.fields import models_in
+from broadgauge.specs.workloads.batches import BatchesWorkload
 from broadgauge.specs.workloads.checkpoint import CheckpointWorkload
 from broadgauge.specs.workloads.collectives import (
     MOST_CAPTURED_ITERATIONS,
@@ -42,7 +43,8 @@ def phase(data: Any) -> Any:
 AnyPhase = Annotated[
     Annotated[RawFilesWorkload, Tag("raw")]
     | Annotated[CheckpointWorkload, Tag("checkpoint")]
-    | Annotated[ModelLoadWorkload, Tag("load")],
+    | Annotated[ModelLoadWorkload, Tag("load")]
+    | Annotated[BatchesWorkload, Tag("batches")],
     Discriminator(phase),
 ]
 AnyKind = CollectivesWorkload | TrainWorkload | AnyPhase | CommandWorkload
@@ -68,6 +70,7 @@ __all__ = [
     "MOST_CAPTURED_ITERATIONS",
     "PHASES",
     "AnyPhase",
+    "BatchesWorkload",
     "CheckpointWorkload",
     "CollectiveOp",
     "CollectivesWorkload",
