@@ -25,6 +25,9 @@ def merge_batches(
         "wait_per_100_samples_s",
         [max(_per_100_samples_s(rank, workload.sample_size) for rank in each) for each in epochs],
     )
+    found.series["step_wait_s"] = tuple(
+        (row.repetition, wait_s) for row in found.file_accesses for wait_s in row.waits_s
+    )
     _put_waits(found, epochs)
     _put_rate(found)
     put_device_share(found, of_access(found, "read"))

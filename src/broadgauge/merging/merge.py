@@ -40,7 +40,8 @@ class MergedTrial:
     collectives `iteration_time_s`, rows of (index in `measurement.collectives`, seconds); commands
     one by each metric's name; storages `write_time_s` and `read_time_s`, of checkpoints
     `save_stall_s` and `save_durable_s`, of models `model_load_s`, of batches
-    `wait_per_100_samples_s`, one value a repetition. Empty ones are left out.
+    `wait_per_100_samples_s`, one value a repetition, and `step_wait_s`, rows of (epoch, seconds).
+    Empty ones are left out.
     """
 
     measurement: Measurement

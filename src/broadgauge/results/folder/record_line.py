@@ -2,7 +2,8 @@
 
 A record is never lost for being too long: what repeats itself goes first, and what was left out
 is said in `missing`. The order: the log lines and the findings' evidence, NCCL's pairs of ranks,
-findings beyond 20, the error's message, digits beyond the 7th, nodes' rows, collectives' rows.
+findings beyond 20, the error's message, digits beyond the 7th, waits for batches, parts of ranks
+but the busiest, nodes' rows, collectives' rows, repetitions on a storage.
 """
 
 import json
@@ -11,11 +12,14 @@ from typing import Any
 
 from broadgauge.results.folder.usable_figures import without_unusable
 from broadgauge.specs.base import StoredModel
+from broadgauge.specs.records.file_access_row import FileAccessRow
 from broadgauge.specs.records.record import MAX_RECORD_BYTES, Finding, Record, Severity
 
 _MOST_LINES = 20
 _MOST_LINE_CHARACTERS = 500
 _MOST_FINDINGS = 20
+FEWEST_ACCESSES = 4
+"""Of which every second one is a write and a read, where there are both."""
 
 
 def record_line(record: Record) -> tuple[bytes, Record]:
@@ -28,6 +32,9 @@ def record_line(record: Record) -> tuple[bytes, Record]:
             return line, record
     while len(line) > MAX_RECORD_BYTES and record.collectives:
         record = _keep_rows(record, "collectives", len(record.collectives) * 3 // 4)
+        line = _line(record)
+    while len(line) > MAX_RECORD_BYTES and len(record.file_accesses) > FEWEST_ACCESSES:
+        record = _half_of_accesses(record)
         line = _line(record)
     if len(line) > MAX_RECORD_BYTES:
         left_out = {"metrics": {}, "missing": _TOO_LONG, "findings": (), "nccl": None}
@@ -124,12 +131,63 @@ def _short_error(record: Record) -> Record:
 
 def _few_digits(record: Record) -> Record:
     """Seven digits are more than any clock here gives."""
-    rows = tuple(row.model_copy(update=_rounded(row.model_dump())) for row in record.collectives)
-    return record.model_copy(update={"collectives": rows})
+    update = {
+        name: tuple(row.model_copy(update=_rounded(row.model_dump())) for row in rows)
+        for name, rows in (
+            ("collectives", record.collectives),
+            ("file_accesses", record.file_accesses),
+        )
+    }
+    return record.model_copy(update=update)
 
 
-def _rounded(values: Mapping[str, Any]) -> dict[str, float]:
-    return {name: float(f"{v:.7g}") for name, v in values.items() if isinstance(v, float)}
+def _rounded(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _short(value) for name, value in values.items()}
+
+
+def _short(value: Any) -> Any:
+    match value:
+        case float():
+            return float(f"{value:.7g}")
+        case dict():
+            return _rounded(value)
+        case list() | tuple():
+            return tuple(map(_short, value))
+        case _:
+            return value
+
+
+def _no_waits(record: Record) -> Record:
+    """They are in the trial's series, too."""
+    if not any(row.waits_s for row in record.file_accesses):
+        return record
+    return _with_accesses(record, "waits_s", lambda _: {"waits_s": ()})
+
+
+def _one_rank(record: Record) -> Record:
+    """The one that works longest is what is judged."""
+    if not any(len(row.parts_of_ranks) > 1 for row in record.file_accesses):
+        return record
+    return _with_accesses(
+        record, "parts_of_ranks", lambda row: {"parts_of_ranks": (row.busiest_parts_s,)}
+    )
+
+
+def _with_accesses(
+    record: Record, name: str, change: Callable[[FileAccessRow], dict[str, Any]]
+) -> Record:
+    rows = tuple(row.model_copy(update=change(row)) for row in record.file_accesses)
+    reason = f"left out: a record has at most {MAX_RECORD_BYTES} bytes"
+    missing = {**record.missing, f"file_accesses.{name}": reason}
+    return record.model_copy(update={"file_accesses": rows, "missing": missing})
+
+
+def _half_of_accesses(record: Record) -> Record:
+    """Every second one, of writes and of reads."""
+    kept = record.file_accesses[::2]
+    reason = f"cut to {len(kept)} rows: a record has at most {MAX_RECORD_BYTES} bytes"
+    missing = {**record.missing, "file_accesses": reason}
+    return record.model_copy(update={"file_accesses": kept, "missing": missing})
 
 
 def _few_nodes(record: Record) -> Record:
@@ -157,5 +215,7 @@ _SHORTENINGS: tuple[Callable[[Record], Record], ...] = (
     _few_findings,
     _short_error,
     _few_digits,
+    _no_waits,
+    _one_rank,
     _few_nodes,
 )
