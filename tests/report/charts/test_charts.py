@@ -11,8 +11,11 @@ from broadgauge.analysis.analyse import analysed
 from broadgauge.report.charts.collectives import busbw_chart
 from broadgauge.report.charts.drawing import draw, script_json
 from broadgauge.report.charts.parts import (
+    BAR_STEP,
+    LABEL_LINE_HEIGHT,
     LABEL_WIDTH,
     Spec,
+    bars_height,
     case_colours,
     decade_ticks,
     label_lines,
@@ -138,6 +141,19 @@ def test_a_load_has_lines_and_no_moment_at_which_training_goes_on() -> None:
         "Until a model is loaded",
         "What each rank does while a model is loaded",
     ]
+
+
+def test_no_label_of_bars_reaches_into_the_next() -> None:
+    """Labels that would read the same once they are cut are left whole, on three lines."""
+    labels = [
+        f"rank 0, save-asynchronous-{is_async} {storage} 1x2"
+        for is_async in ("false", "true")
+        for storage in ("disk", "slow-disk", "memory")
+    ]
+    most = max(map(len, label_lines(labels)))
+    assert most > 2
+    assert bars_height([{"case": label} for label in labels])["step"] >= most * LABEL_LINE_HEIGHT
+    assert bars_height([{"case": "short"}]) == {"step": BAR_STEP}
 
 
 def test_cost_stands_on_the_step_without_communication(run: RunSummary) -> None:

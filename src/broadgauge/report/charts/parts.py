@@ -12,6 +12,8 @@ Spec = dict[str, object]
 """A Vega-Lite specification (https://vega.github.io/vega-lite/docs/spec.html), as JSON."""
 
 BAR_STEP = 30
+LABEL_LINE_HEIGHT = 13
+"""In pixels, as the step."""
 """Pixels from bar to bar."""
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B38600", "#3A9BD9", "#7A5195", "#5C6B2F")
 """Okabe & Ito's colours, told apart with colour blindness; yellow and sky blue darkened for white
@@ -214,11 +216,18 @@ def bars_axis(rows: Sequence[Spec]) -> Spec:
         "ticks": False,
         "domain": False,
         "labelFontSize": 12,
-        "labelLineHeight": 13,
+        "labelLineHeight": LABEL_LINE_HEIGHT,
         "labelLimit": 220,
         "labelExpr": f"{lines}[indexof({names}, datum.value)]",
     }
     return {"field": "case", "type": "nominal", "sort": order, "axis": axis}
+
+
+def bars_height(rows: Sequence[Spec]) -> Spec:
+    """Of bars, where no label reaches into the next one's."""
+    labels = list(dict.fromkeys(str(row["case"]) for row in rows))
+    most_lines = max(map(len, label_lines(labels)), default=1)
+    return {"step": max(BAR_STEP, LABEL_LINE_HEIGHT * most_lines + 4)}
 
 
 def bars_chart(
@@ -245,7 +254,7 @@ def bars_chart(
         "mark": {"type": "bar", "height": {"band": 0.62}},
         "encoding": {"x": x, "y": y, "color": network_colours(run), "tooltip": tooltip},
     }
-    return frame([bars, error_bar(x, y)], height={"step": BAR_STEP}) | {"data": rows_of(rows)}
+    return frame([bars, error_bar(x, y)], height=bars_height(rows)) | {"data": rows_of(rows)}
 
 
 def error_bar(x: Spec, y: Spec) -> Spec:

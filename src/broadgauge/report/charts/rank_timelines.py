@@ -4,11 +4,11 @@ one after the other."""
 from collections.abc import Iterator, Sequence
 
 from broadgauge.report.charts.parts import (
-    BAR_STEP,
     INK,
     Spec,
     bar_label,
     bars_axis,
+    bars_height,
     frame,
     linear_ticks,
     printed_axis,
@@ -85,7 +85,7 @@ def rank_timelines(run: RunSummary, cases: Sequence[CaseSummary], axis: str) -> 
         "mark": {"type": "tick", "thickness": 2.5, "color": INK, "height": {"band": 0.9}},
         "encoding": {"x": x | {"field": "stall"}, "y": y},
     }
-    return frame([bars, waits] if stalls else [bars], height={"step": BAR_STEP})
+    return frame([bars, waits] if stalls else [bars], height=bars_height(rows))
 
 
 def median_repetition(summary: CaseSummary) -> FileAccessRow | None:

@@ -22,7 +22,10 @@ from broadgauge.running.events import (
 )
 from broadgauge.specs.records.record import Record, Status
 
-HEADLINES = ("step_time_s", "busbw_gbyte_per_s")
+HEADLINES = (
+    *("step_time_s", "busbw_gbyte_per_s", "wait_per_100_samples_s", "model_load_s"),
+    *("save_stall_s", "read_gbyte_per_s"),
+)
 """The metric that a line about a finished trial shows: the first that it has."""
 
 

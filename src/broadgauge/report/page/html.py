@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from broadgauge.analysis.model import AnalysedRun
-from broadgauge.report.page import baseline, charts, claims, details, matrix, nccl, top
+from broadgauge.report.page import baseline, charts, claims, details, matrix, nccl, storages, top
 from broadgauge.report.page.markup import Html, tag
 from broadgauge.report.page.vega_runtime import runtime
 from broadgauge.report.rows.closing import table_rows
@@ -79,6 +79,7 @@ def _above_pictures(analysed: AnalysedRun) -> list[Html]:
         tag("h2", "What limits the job") if run.plan.hypotheses else Html(),
         top.cards(rows),
         top.closing_table(rows),
+        storages.storages(run),
         top.notes(run, analysis, analysed.cost),
         baseline.baseline(run, analysis),
         claims.published(analysis),

@@ -42,7 +42,12 @@ def _row(access: str, rows: list[FileAccessRow]) -> tuple[str, ...]:
         show_size(rows[0].size_bytes),
         show_time(statistics.median(stalls_s)) if stalls_s else "–",
         f"{show_time(middle_s)} ({show_time(min(times_s))} to {show_time(max(times_s))})",
-        show_bandwidth(rows[0].size_bytes / middle_s / 1e9),
+        show_bandwidth(rows[0].size_bytes / statistics.median(map(_moving_s, rows)) / 1e9),
         ", ".join(shown),
         " or ".join(states) or "–",
     )
+
+
+def _moving_s(row: FileAccessRow) -> float:
+    """Without the steps that a rank computes between its batches."""
+    return row.time_s - row.parts_s.get("compute", 0.0)

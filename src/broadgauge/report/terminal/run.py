@@ -15,6 +15,7 @@ from broadgauge.report.terminal.closing import print_closing_table
 from broadgauge.report.terminal.findings import print_run_findings
 from broadgauge.report.terminal.matrix import print_nics, print_paths, print_placements
 from broadgauge.report.terminal.nccl import print_nccl
+from broadgauge.report.terminal.storages import print_storages
 from broadgauge.report.terminal.tables import heading, indented, print_table, sentence
 from broadgauge.report.words.findings import why_failed
 from broadgauge.report.words.links import stream_title
@@ -36,6 +37,7 @@ def print_run(analysed: AnalysedRun, console: Console) -> None:
     if run.plan.description:
         sentence(printable(run.plan.description), console)
     print_closing_table(analysed, console, has_all=True)
+    print_storages(run, console)
     print_published(analysis, console)
     print_placements(run, console)
     print_paths(analysis, console)
