@@ -44,11 +44,13 @@ SAVED = """\
   - {kind: storage, phase: checkpoint, name: gathered, model: MODEL, format: torch, repetitions: 2}
   - {kind: storage, phase: checkpoint, name: own, model: MODEL, asynchronous: [false, true],
      repetitions: 2, storages: [SHARED]}
+  - {kind: storage, phase: load, name: load, model: MODEL, repetitions: 1}
   - {kind: storage, phase: batches, name: batches, source: files, samples: 64, sample_size: 4 KiB,
      batch_per_rank: 5, repetitions: 2}
 """
 MODEL = "{layers: 2, hidden: 128, heads: 2, vocabulary: 512, seq_len: 64}"
-STATE_BYTES = 12 * GptModel(layers=2, hidden=128, heads=2, vocabulary=512, seq_len=64).parameters
+MODEL_BYTES = 2 * GptModel(layers=2, hidden=128, heads=2, vocabulary=512, seq_len=64).parameters
+STATE_BYTES = 6 * MODEL_BYTES
 RAW = ("raw-cache-cold", "raw-cache-warm")
 OWN = ("own-asynchronous-false", "own-asynchronous-true")
 
@@ -101,13 +103,20 @@ def _cases(plan: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def check(found: dict[tuple[str, str], dict[str, Any]], ranks: int, disk: Path) -> None:
-    both = {(name, where) for name in (*RAW, "gathered", "batches") for where in ("disk", "memory")}
+    both = {
+        (name, where)
+        for name in (*RAW, "gathered", "load", "batches")
+        for where in ("disk", "memory")
+    }
     shared = {(name, where) for name in OWN for where in ("disk", "memory")}
     assert both | {("direct", "disk")} <= set(found) <= both | shared | {("direct", "disk")}
     assert {(name, "disk") for name in OWN} <= set(found)
     for (name, where), record in found.items():
         if name in (*OWN, "gathered"):
             check_saves(record, ranks, is_counted=where == "disk" and is_counted(disk))
+            continue
+        if name == "load":
+            check_load(record, ranks, where, is_counted=is_counted(disk))
             continue
         if name == "batches":
             is_cold = where == "disk" and is_counted(disk)
@@ -132,6 +141,21 @@ def check(found: dict[tuple[str, str], dict[str, Any]], ranks: int, disk: Path) 
                 assert is_read == (asked == "cold")
     findings = found["raw-cache-cold", "memory"]["findings"]
     assert "other-cache" in [finding["rule"] for finding in findings]
+
+
+def check_load(record: dict[str, Any], ranks: int, where: str, *, is_counted: bool) -> None:
+    """Half of the machine's ranks read each half of the model, from one file or from copies: once
+    all of it in all."""
+    (row,) = record["file_accesses"]
+    assert MODEL_BYTES <= row["size_bytes"] < 1.5 * MODEL_BYTES
+    assert len(row["parts_of_ranks"]) == ranks
+    assert sum(row["parts_s"].values()) == pytest.approx(row["time_s"])
+    assert record["metrics"]["model_load_s"] == row["time_s"] == row["stall_s"]
+    if where == "memory":
+        assert row["cache"] == "warm"
+    elif is_counted:
+        assert row["cache"] == "cold"
+        assert row["device_bytes"] >= 0.99 * row["size_bytes"]
 
 
 def check_saves(record: dict[str, Any], ranks: int, *, is_counted: bool) -> None:

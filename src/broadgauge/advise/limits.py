@@ -23,6 +23,11 @@ the moments in which its ranks wait for each other."""
 KERNEL_RATIO = 0.5
 """Share of a CPU node's cores in the kernel. There the training keeps the cores busy anyway, so
 busy says nothing; more than half of them in system and softirq says the stack is what runs."""
+THROTTLED_MOST = 1.05
+"""Of a throttled disk's limit: what an O_DIRECT stream of 1 GiB keeps within. Source:
+tests/probes/storage/test_throttle.py."""
+THROTTLED_S = 2.0
+"""How long a repetition should take at that limit: what passes at once is a tenth of a second's."""
 STORAGE_SHARE = 0.5
 """Of the rate that raw files reach, or of a wait that is gone when files are in memory: from there
 on a faster storage does more for it than faster cores."""

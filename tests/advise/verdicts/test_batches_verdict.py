@@ -22,10 +22,10 @@ def judged(run: RunSummary, name: str = "batches-cache-cold") -> Verdict:
 def test_most_of_a_wait_that_memory_takes_away_is_the_storages() -> None:
     told = judged(batches_run([COLD, WARM]))
     assert told.sentence == (
-        "storage-bound: 100 samples of a rank take 5 s; out of memory it is 25 % of that"
+        "storage-bound: 100 samples of a rank take 5 s; with files in memory it is 25 % of that"
     )
-    assert told.evidence[0] == "2 epochs of 1 GB, 10 steps a rank; file system: ext4"
-    assert told.evidence[-1] == "the same out of memory: 1.25 s for 100 samples"
+    assert told.evidence[0] == "2 epochs of 1 GB; file system: ext4"
+    assert told.evidence[-1] == "the same with files in memory: 1.25 s for 100 samples"
 
 
 def test_a_wait_that_is_as_long_out_of_memory_is_the_hosts() -> None:
@@ -66,11 +66,11 @@ def test_a_warm_epoch_that_is_not_proven_proves_nothing() -> None:
 def test_a_step_that_computes_says_its_share() -> None:
     slow = batches_run([batches("cold", 0.3), batches("warm", 0.3)], {"cold": 0.1, "warm": 0.01})
     assert judged(slow).sentence == (
-        "storage-bound: a step of 300 ms waits 100 ms for its batch (25 % of the time); out of "
-        "memory it is 10 % of that"
+        "storage-bound: a step of 300 ms waits 100 ms for its batch (23 % of the time); with "
+        "files in memory it is 10 % of that"
     )
     fed = batches_run([batches("cold", 0.3)], {"cold": 0.003})
     assert judged(fed).sentence == (
-        "compute-bound: a step of 300 ms waits 3 ms for its batch (1 % of the time); its workers "
-        "keep up"
+        "compute-bound: a step of 300 ms waits 3 ms for its batch (1 % of the time); loading "
+        "keeps up"
     )

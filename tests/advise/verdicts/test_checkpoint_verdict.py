@@ -66,7 +66,7 @@ def test_the_largest_share_says_what_it_waits_for(part: str, nodes: int, bound: 
 
 def test_parts_of_one_worker_count_together() -> None:
     """Serialising is the longest part, and yet the storage works longer."""
-    share = largest_share(storage_run(DISK, workloads=[SAVE]).cases[0].good[0].file_accesses)
+    share = largest_share(storage_run(DISK, workloads=[SAVE]).cases[0].good[0].file_accesses, 2)
     assert (share.worker, share.longest_part) == ("the storage", "write")
     assert share.time_ratio == pytest.approx(4.5 / 8)
 
@@ -74,8 +74,8 @@ def test_parts_of_one_worker_count_together() -> None:
 def test_what_is_read_out_of_memory_is_no_work_of_the_storage() -> None:
     rows = storage_run(DISK).cases[0].good[0].file_accesses
     reads = [replace_parts(row, {"read": 3.0, "copy": 1.0}) for row in rows if row.access == "read"]
-    assert largest_share(reads).worker == "the storage"
-    assert largest_share(reads, is_in_memory=True).worker == "the host"
+    assert largest_share(reads, 2).worker == "the storage"
+    assert largest_share(reads, 2, is_in_memory=True).worker == "the host"
 
 
 def replace_parts(row: FileAccessRow, parts_s: dict[str, float]) -> FileAccessRow:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,12 +110,31 @@ def test_a_library_that_is_not_there_is_named(
 @pytest.mark.parametrize(
     ("changes", "needed"),
     [
-        ({"is_mapped": True}, "2000000.00 GB"),  # the writer's tensors, and what it holds
-        ({}, "3000000.00 GB"),  # the file, its tensors, and what it holds
-        ({"format": "torch"}, "2000000.00 GB"),
+        ({"is_mapped": True}, "3000001.00 GB"),  # the writer's tensors twice, and what it holds
+        ({}, "3000001.00 GB"),  # the file, its tensors, and what it holds
+        ({"format": "torch"}, "2000001.00 GB"),
     ],
 )
 def test_a_model_that_no_memory_holds_is_refused(changes: dict[str, Any], needed: str) -> None:
     asked = phase(**({"files_bytes": 10**15} | changes))
     with pytest.raises(RefusedError, match=f"a model of 1000000.00 GB needs {needed}"):
-        refuse_no_memory_to_load(asked, ALONE, CpuDevice(), is_writer=True)
+        refuse_no_memory_to_load(
+            asked, ALONE, CpuDevice(), largest_bytes=10**9, is_for_all=True, is_on_memory=False
+        )
+
+
+@pytest.mark.parametrize(
+    ("node", "changes", "needed"),
+    [
+        (0, {"is_on_memory": True}, "4000001.00 GB"),  # with the files themselves
+        (1, {}, "1000001.00 GB"),  # node 0 writes and reads for it
+        (1, {"is_for_all": False}, "3000001.00 GB"),
+    ],
+)
+def test_of_nodes_each_counts_what_it_does(
+    node: int, changes: dict[str, bool], needed: str
+) -> None:
+    asked = phase(files_bytes=10**15, is_broadcast=True, is_sharded=False)
+    told = {"largest_bytes": 10**9, "is_for_all": True, "is_on_memory": False} | changes
+    with pytest.raises(RefusedError, match=f"a model of 1000000.00 GB needs {needed}"):
+        refuse_no_memory_to_load(asked, replace(ALONE, node=node), CpuDevice(), **told)

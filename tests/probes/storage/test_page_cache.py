@@ -2,6 +2,7 @@
 
 import mmap
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from broadgauge.probes.storage.file_systems import FileSystem, file_system_of
 from broadgauge.probes.storage.page_cache import (
     cached_bytes,
     cached_of_files,
+    fill_cache,
     let_go,
     sync_file_system,
 )
@@ -110,3 +112,32 @@ def test_many_files_are_counted_together(disk: Path) -> None:
     if file_system is not None and file_system.is_counted:
         assert cached in (0, None)
     assert cached_of_files((), is_let_go=True) == 0
+
+
+def test_what_is_read_ahead_proves_nothing_of_what_was_in_memory() -> None:
+    """Half of a file is needed, half of that was in memory, and the device gave as much again."""
+    seen = SeenRead(
+        size_bytes=SIZE // 2,
+        whole_bytes=SIZE,
+        device_bytes=3 * SIZE // 4,
+        cached_before_bytes=SIZE // 4,
+    )
+    assert proof_of(seen, EXT4).state == "unknown"
+    assert proof_of(replace(seen, cached_before_bytes=0), EXT4).state == "cold"
+
+
+def test_pages_of_another_part_are_no_warm_read() -> None:
+    """Of a file that nobody counts, the half that is not needed was in memory."""
+    seen = SeenRead(
+        size_bytes=SIZE // 2, whole_bytes=SIZE, device_bytes=None, cached_before_bytes=SIZE // 2
+    )
+    assert proof_of(seen, NFS).state == "unknown"
+    assert proof_of(replace(seen, cached_before_bytes=SIZE), NFS).state == "warm"
+
+
+def test_a_file_is_read_into_memory_whole(file: Path) -> None:
+    fd = os.open(file, os.O_RDWR)
+    let_go(fd)
+    fill_cache([file])
+    assert cached_bytes(fd) in (None, SIZE)
+    os.close(fd)

@@ -27,7 +27,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Told:
 
 
 def test_ranks_that_share_a_page_cache_are_counted_together(told: Told) -> None:
-    both = {"size_bytes": 1000, "device_bytes": 1000, "cached_before_bytes": 0}
+    both = {"size_bytes": 1000, "device_bytes": 1000, "cached_before_bytes": 0, "whole_bytes": 1000}
     assert [rank["together"] for rank in told] == [both, both]
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from broadgauge.advise.findings.file_cache import other_cache_than_asked
+from broadgauge.advise.findings.throttle_burst import faster_than_throttle
 from broadgauge.advise.kinds.kind import KindInAdvise, TrialRule
 from broadgauge.advise.verdicts.verdict import Verdict
 from broadgauge.results.model import CaseSummary, RunSummary
@@ -14,7 +15,7 @@ from broadgauge.specs.workloads.workload import BatchesWorkload
 class StorageInAdvise(KindInAdvise):
     """Any phase as it is judged."""
 
-    rules: ClassVar[tuple[TrialRule, ...]] = (other_cache_than_asked,)
+    rules: ClassVar[tuple[TrialRule, ...]] = (other_cache_than_asked, faster_than_throttle)
 
 
 class RawFilesInAdvise(StorageInAdvise):

@@ -4,29 +4,33 @@ import statistics
 from typing import Any
 
 from broadgauge.advise.limits import STALL_SHARE, STORAGE_SHARE
+from broadgauge.advise.verdicts.raw_rates import raw_gbyte_per_s
+from broadgauge.advise.verdicts.time_shares import file_systems, times_not_kept
 from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary, RunSummary
 from broadgauge.specs.case import Case
 from broadgauge.specs.records.file_access_row import FileAccessRow
-from broadgauge.specs.units import show_bandwidth, show_count, show_size, show_time
+from broadgauge.specs.units import show_bandwidth, show_size, show_time
 from broadgauge.specs.workloads.workload import BatchesWorkload
 
 
 def verdict_of_batches(summary: CaseSummary, workload: BatchesWorkload, run: RunSummary) -> Verdict:
     """At least one trial succeeded."""
-    rows = [row for record in summary.good for row in record.file_accesses]
     wait_s = summary.value("wait_per_100_samples_s")
-    words = [f"100 samples of a rank take {show_time(wait_s or 0.0)}"]
+    if wait_s is None:
+        return times_not_kept(summary)
+    rows = [row for record in summary.good for row in record.file_accesses]
+    words = [f"100 samples of a rank take {show_time(wait_s)}"]
     share = _stall_share(rows)
-    if workload.step_time_s:
-        waits_s = statistics.fmean(statistics.fmean(row.waits_s) for row in rows)
+    step_wait_s = summary.value("batch_wait_s")
+    if workload.step_time_s and step_wait_s is not None:
         words = [
-            f"a step of {show_time(workload.step_time_s)} waits {show_time(waits_s)} for its batch "
-            f"({share * 100:.0f} % of the time)"
+            f"a step of {show_time(workload.step_time_s)} waits {show_time(step_wait_s)} for its "
+            f"batch ({share * 100:.0f} % of the time)"
         ]
     evidence = [_epochs(rows), *_waits(summary, rows), f"an epoch: {rows[0].evidence}"]
     if workload.step_time_s and share < STALL_SHARE:
-        words.append("its workers keep up")
+        words.append("loading keeps up")
         return verdict_that(Bound.COMPUTE, "; ".join(words), tuple(evidence))
     bound, why, figures = _waited_for(summary, run, rows)
     return verdict_that(bound, "; ".join([*words, why]), (*evidence, *figures))
@@ -47,12 +51,12 @@ def _waited_for(
 def _beside_memory(
     summary: CaseSummary, run: RunSummary
 ) -> tuple[Bound, str, tuple[str, ...]] | None:
-    """None: the same was not measured out of memory."""
+    """None: the same was not measured with files in memory."""
     wait_s, warm_s = summary.value("wait_per_100_samples_s"), warm_wait_s(summary, run)
     if not wait_s or warm_s is None:
         return None
-    figures = (f"the same out of memory: {show_time(warm_s)} for 100 samples",)
-    why = f"out of memory it is {warm_s / wait_s * 100:.0f} % of that"
+    figures = (f"the same with files in memory: {show_time(warm_s)} for 100 samples",)
+    why = f"with files in memory it is {warm_s / wait_s * 100:.0f} % of that"
     is_storage = 1 - warm_s / wait_s >= STORAGE_SHARE
     return (Bound.STORAGE if is_storage else Bound.HOST), why, figures
 
@@ -60,7 +64,7 @@ def _beside_memory(
 def _beside_raw_files(
     summary: CaseSummary, run: RunSummary, rows: list[FileAccessRow]
 ) -> tuple[Bound, str, tuple[str, ...]]:
-    rate, raw = _rate_gbyte_per_s(rows), raw_read_gbyte_per_s(summary, run)
+    rate, raw = _rate_gbyte_per_s(rows), raw_gbyte_per_s(summary, run, "read", "cold")
     if rate is None or raw is None:
         why = "`cache: [cold, warm]` or a workload `raw` would tell whether that is the storage"
         return Bound.UNKNOWN, why, ()
@@ -73,32 +77,14 @@ def _beside_raw_files(
 
 
 def warm_wait_s(summary: CaseSummary, run: RunSummary) -> float | None:
-    """For 100 samples, of the same batches out of memory; None: not measured, or not proven."""
+    """For 100 samples, of the same batches with files in memory; None: not measured, or not
+    proven."""
     for other in run.cases:
         if _is_same(other.case, summary.case) and other.case.workload.asked_cache == "warm":
             rows = [row for record in other.good for row in record.file_accesses]
             if rows and all(row.cache == "warm" for row in rows):
                 return other.value("wait_per_100_samples_s")
     return None
-
-
-def raw_read_gbyte_per_s(summary: CaseSummary, run: RunSummary) -> float | None:
-    """The best that cold raw files reach on the same storage with the same shape; None: not
-    measured, or not proven to be cold."""
-    rates = [
-        rate
-        for other in run.cases
-        if _place(other.case) == _place(summary.case)
-        and _is_cold(other)
-        and other.value("write_gbyte_per_s") is not None  # raw files alone do both
-        and (rate := other.value("read_gbyte_per_s")) is not None
-    ]
-    return max(rates, default=None)
-
-
-def _is_cold(summary: CaseSummary) -> bool:
-    reads = [row for record in summary.good for row in record.file_accesses if row.access == "read"]
-    return bool(reads) and all(row.cache == "cold" for row in reads)
 
 
 def _is_same(one: Case, other: Case) -> bool:
@@ -124,23 +110,20 @@ def _rate_gbyte_per_s(rows: list[FileAccessRow]) -> float | None:
 
 
 def _stall_share(rows: list[FileAccessRow]) -> float:
-    """Of an epoch's time, of the slowest rank."""
-    total_s = sum(row.time_s for row in rows)
-    return sum(sum(row.waits_s) for row in rows) / total_s if total_s else 0.0
+    """Of the time after the first batch, of the slowest rank."""
+    wait_s, compute_s = (
+        sum(row.parts_s.get(part, 0.0) for row in rows) for part in ("wait", "compute")
+    )
+    return wait_s / (wait_s + compute_s) if wait_s else 0.0
 
 
 def _epochs(rows: list[FileAccessRow]) -> str:
-    kinds = " and ".join(sorted({row.file_system or "unknown" for row in rows}))
-    steps = show_count(len(rows[0].waits_s))
-    return (
-        f"{len(rows)} epochs of {show_size(rows[0].size_bytes)}, {steps} steps a rank; file "
-        f"system: {kinds}"
-    )
+    return f"{len(rows)} epochs of {show_size(rows[0].size_bytes)}; {file_systems(rows)}"
 
 
 def _waits(summary: CaseSummary, rows: list[FileAccessRow]) -> list[str]:
     start_s = statistics.median(row.parts_s["start"] for row in rows)
-    first = f"until the first batch is there, its workers' start included: {show_time(start_s)}"
+    first = f"until the first batch of an epoch is there: {show_time(start_s)}"
     mean_s, slow_s = summary.value("batch_wait_s"), summary.value("batch_wait_p99_s")
     if mean_s is None or slow_s is None:
         return [first]

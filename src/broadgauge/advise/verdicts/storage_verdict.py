@@ -14,7 +14,7 @@ def verdict_of_storage(summary: CaseSummary) -> Verdict:
     writes = [row for row in rows if row.access == "write"]
     reads = [row for row in rows if row.access == "read"]
     words = [f"reads were {states_of(reads)}"]
-    share = largest_share(writes)
+    share = largest_share(writes, summary.case.world_size)
     words.append(f"{share.longest_part} is {share.longest_ratio * 100:.0f} % of a write")
     evidence = (
         f"{len(writes)} writes and {len(reads)} reads of {show_size(reads[0].size_bytes)}",

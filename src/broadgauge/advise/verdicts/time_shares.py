@@ -7,7 +7,8 @@ together take longer.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from broadgauge.advise.verdicts.verdict import Bound
+from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
+from broadgauge.results.model import CaseSummary
 from broadgauge.specs.records.file_access_row import FileAccessRow
 
 OF_STORAGE = frozenset(("open", "read", "write", "fsync", "close", "fsync folder"))
@@ -44,7 +45,9 @@ class TimeShare:
         return Bound.NETWORK if self.worker == RANKS and nodes > 1 else Bound.HOST
 
 
-def largest_share(rows: Sequence[FileAccessRow], *, is_in_memory: bool = False) -> TimeShare:
+def largest_share(
+    rows: Sequence[FileAccessRow], world_size: int, *, is_in_memory: bool = False
+) -> TimeShare:
     """`is_in_memory`: what was read came out of the host's memory, which no storage works for."""
     totals_s: dict[str, float] = {}
     for row in rows:
@@ -52,7 +55,8 @@ def largest_share(rows: Sequence[FileAccessRow], *, is_in_memory: bool = False) 
             totals_s[part] = totals_s.get(part, 0.0) + seconds
     by_worker: dict[str, dict[str, float]] = {}
     for part, seconds in totals_s.items():
-        by_worker.setdefault(_worker(part, is_in_memory=is_in_memory), {})[part] = seconds
+        worker = _worker(part, is_alone=world_size == 1, is_in_memory=is_in_memory)
+        by_worker.setdefault(worker, {})[part] = seconds
     all_s = sum(totals_s.values())
     worker = max(by_worker, key=lambda name: sum(by_worker[name].values()))
     parts_s = by_worker[worker]
@@ -70,7 +74,15 @@ def file_systems(rows: Sequence[FileAccessRow]) -> str:
     return "file system: " + " and ".join(sorted({row.file_system or "unknown" for row in rows}))
 
 
-def _worker(part: str, *, is_in_memory: bool) -> str:
+def times_not_kept(summary: CaseSummary) -> Verdict:
+    """Of a record that did not hold its metrics."""
+    return verdict_that(
+        Bound.UNKNOWN, "its times were not kept", tuple(sorted(set(summary.missing.values())))
+    )
+
+
+def _worker(part: str, *, is_alone: bool, is_in_memory: bool) -> str:
+    """One rank alone has no other: what it does is the host's work."""
     if part in BETWEEN_RANKS:
-        return RANKS
+        return HOST if is_alone else RANKS
     return STORAGE if part in OF_STORAGE and not is_in_memory else HOST

@@ -4,8 +4,6 @@ Ranks meet before and after an epoch, and never in it: a rank that is late is no
 """
 
 import gc
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +20,8 @@ from broadgauge.probes.storage.batch_files import (
 )
 from broadgauge.probes.storage.cache_proof import SeenRead, proof_of
 from broadgauge.probes.storage.file_systems import file_system_of
-from broadgauge.probes.storage.page_cache import cached_of_files, sync_file_system
-from broadgauge.probes.storage.shared_files import CacheSharers, shared_folder
+from broadgauge.probes.storage.page_cache import cached_of_files, fill_cache, sync_file_system
+from broadgauge.probes.storage.shared_files import CacheSharers, host_group, shared_folder
 from broadgauge.probes.trial import RefusedError, Trial
 
 
@@ -34,8 +32,7 @@ class BatchesMeasurement:
         """`own`: this rank's folder, empty. Raises RefusedError where a package is missing."""
         refuse_missing_package(phase.source)
         self.trial, self.phase = trial, phase
-        timeout_s = trial.command.process_group_timeouts_s[Phase.MEASURE]
-        self.group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout_s))
+        self.group = host_group(trial)
         self.shared = shared_folder(own, trial.identity, self.group)
         self.folder = self.shared.path / "samples"
         self.file_system = file_system_of(own)
@@ -95,6 +92,8 @@ class BatchesMeasurement:
         are not dropped: whatever the last epoch had is gone before."""
         gc.collect()
         dist.barrier(self.group)
+        if self.phase.cache == "warm":
+            fill_cache(self.files)
         cached = cached_of_files(self.files, is_let_go=self.phase.cache == "cold")
         return self.sharers.told_by_first(cached)
 
@@ -122,19 +121,14 @@ class BatchesMeasurement:
         )
 
     def _seen(self, epoch: Epoch, cached_bytes: int | None) -> SeenRead:
-        """Of a node that reads a part of the files, nobody knows which pages it needs: those that
-        were in memory count as if they were spread evenly."""
+        """By all ranks that share a page cache."""
         needed_bytes = -(-self.files_bytes * epoch.samples // self.phase.samples)
         whole = SeenRead(
             size_bytes=self.files_bytes,
             device_bytes=epoch.device_bytes,
             cached_before_bytes=cached_bytes,
         )
-        seen = self.sharers.seen_together(needed_bytes, whole)
-        if cached_bytes is None:
-            return seen
-        share = seen.size_bytes / self.files_bytes
-        return replace(seen, cached_before_bytes=round(cached_bytes * share))
+        return self.sharers.seen_together(needed_bytes, whole)
 
 
 def refuse_other_samples(numbers: list[int], wrong: list[int], samples: int) -> None:

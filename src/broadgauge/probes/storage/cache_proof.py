@@ -15,13 +15,16 @@ NEARLY_ALL, NEARLY_NOTHING = 0.99, 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenRead:
-    """What could be counted of one read of a whole file."""
+    """What could be counted of one read of a file, or of what is needed of it."""
 
     size_bytes: int
+    """Needed; the device may give more, by whole pages and ahead."""
     device_bytes: int | None
     """Read from block devices meanwhile, by this process; None: the kernel does not say."""
     cached_before_bytes: int | None
-    """Pages of the file just before, at most `size_bytes`; None: the same."""
+    """Pages of the whole file just before; None: the same."""
+    whole_bytes: int | None = None
+    """Of the file; None: all of it is needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +34,17 @@ class CacheProof:
 
 
 def proof_of(seen: SeenRead, file_system: FileSystem | None) -> CacheProof:
-    """Cold: the device gave the bytes, or no page was there before and the file system is not
-    memory. Warm: all pages were there, or the device gave nothing where it would have been counted.
+    """Cold: the device gave the bytes, and nobody has counted pages that were there before; or none
+    was, and the file system is not memory. Warm: all pages of the whole file were there, or the
+    device gave nothing where it would have been counted.
     """
     kind = "an unknown file system" if file_system is None else file_system.kind
     from_device = _share(seen.device_bytes, seen.size_bytes)
-    cached = _share(seen.cached_before_bytes, seen.size_bytes)
+    cached = _share(seen.cached_before_bytes, seen.whole_bytes or seen.size_bytes)
     told = _told(from_device, cached, kind)
     if file_system is not None and file_system.is_memory:
         return CacheProof(state="warm", evidence=f"{kind} is memory")
-    if from_device is not None and from_device >= NEARLY_ALL:
+    if from_device is not None and from_device >= NEARLY_ALL and (cached or 0) <= NEARLY_NOTHING:
         return CacheProof(state="cold", evidence=told)
     is_counted = file_system is not None and file_system.is_counted
     if is_counted and from_device is not None and from_device <= NEARLY_NOTHING:

@@ -1,7 +1,6 @@
 """How long does a training wait for its checkpoint, and when is it durable?"""
 
 import shutil
-from datetime import timedelta
 from pathlib import Path
 
 import torch.distributed as dist
@@ -12,7 +11,7 @@ from broadgauge.probes.devices import Device
 from broadgauge.probes.storage.file_systems import file_system_of
 from broadgauge.probes.storage.process_io import io_since, process_io
 from broadgauge.probes.storage.saving import Saver, TorchSaver
-from broadgauge.probes.storage.shared_files import is_shared
+from broadgauge.probes.storage.shared_files import host_group, is_shared
 from broadgauge.probes.storage.training_state import TrainingState
 from broadgauge.probes.trial import RefusedError, Trial
 
@@ -25,8 +24,7 @@ class CheckpointMeasurement:
         saved there, or there is no memory."""
         self.trial, self.phase, self.own = trial, phase, own
         identity = trial.identity
-        timeout_s = trial.command.process_group_timeouts_s[Phase.MEASURE]
-        self.group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout_s))
+        self.group = host_group(trial)
         self.folder = own
         if phase.format == "distributed":
             self.folder = own.parent / "rank0"

@@ -32,6 +32,12 @@ def empty_model(shape: ModelShape, dtype: Any, device: Device, *, is_sharded: bo
     return model.to_empty(device=device.torch_device)
 
 
+def largest_tensor_bytes(shape: ModelShape, dtype: Any) -> int:
+    with torch.device("meta"):
+        model = model_of(shape).to(dtype)
+    return max(int(parameter.nbytes) for parameter in model.parameters())
+
+
 class RandomBits:
     """The same for the same seed, on every rank."""
 

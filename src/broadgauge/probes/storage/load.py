@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import timedelta
 from pathlib import Path
 
 import torch.distributed as dist
@@ -13,12 +12,12 @@ from broadgauge.messages.vocabulary import Phase
 from broadgauge.probes.devices import Device
 from broadgauge.probes.storage.cache_proof import SeenRead, proof_of
 from broadgauge.probes.storage.file_systems import file_system_of
-from broadgauge.probes.storage.held_model import RandomBits, empty_model
+from broadgauge.probes.storage.held_model import RandomBits, empty_model, largest_tensor_bytes
 from broadgauge.probes.storage.loading import Loaded, Loader, OneFileLoader
 from broadgauge.probes.storage.memory_needs import refuse_no_memory_to_load
-from broadgauge.probes.storage.page_cache import cached_bytes, let_go
+from broadgauge.probes.storage.page_cache import cached_bytes, fill_cache, let_go
 from broadgauge.probes.storage.process_io import io_since, process_io
-from broadgauge.probes.storage.shared_files import CacheSharers, shared_folder
+from broadgauge.probes.storage.shared_files import CacheSharers, host_group, shared_folder
 from broadgauge.probes.training.types import torch_type
 from broadgauge.probes.trial import RefusedError, Trial
 
@@ -31,8 +30,7 @@ class LoadMeasurement:
         missing there, or there is no memory."""
         self.trial, self.phase = trial, phase
         identity = trial.identity
-        timeout_s = trial.command.process_group_timeouts_s[Phase.MEASURE]
-        self.group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout_s))
+        self.group = host_group(trial)
         self.shared = shared_folder(own, identity, self.group)
         self.folder = self.shared.path / "model"
         self.file_system = file_system_of(own)
@@ -41,7 +39,14 @@ class LoadMeasurement:
                 f"nodes do not share {own.parent.parent}: each would hold a part of the model, and "
                 "none could load it: a path that all nodes share, or `format: safetensors`"
             )
-        refuse_no_memory_to_load(phase, identity, device, is_writer=self.shared.is_written_here)
+        refuse_no_memory_to_load(
+            phase,
+            identity,
+            device,
+            largest_bytes=largest_tensor_bytes(phase.model, torch_type(phase.dtype)),
+            is_for_all=self.shared.is_for_all,
+            is_on_memory=self.file_system is not None and self.file_system.is_memory,
+        )
         model = empty_model(
             phase.model, torch_type(phase.dtype), device, is_sharded=phase.is_sharded
         )
@@ -92,6 +97,8 @@ class LoadMeasurement:
         """Brings the page cache into the state that was asked for. How much of the files it holds
         then; None: the kernel does not say."""
         dist.barrier(self.group)  # nobody maps a file any more
+        if self.phase.cache == "warm" and self.sharers.is_first:
+            fill_cache(self.files)
         with ExitStack() as opened:
             fds = [os.open(path, os.O_RDWR | os.O_CLOEXEC) for path in self.files]
             for fd in fds:

@@ -109,6 +109,7 @@ class OneFileLoader(Loader):
                 whole = None if opened is None else opened.tensor(name)
                 needed_bytes += self._take(parameter, whole, watch)
                 del whole  # a mapped one keeps its file open
+                watch.ends("close")
         calls_count = 0 if opened is None else opened.calls_count
         del opened
         watch.ends("close")
@@ -145,8 +146,9 @@ class OneFileLoader(Loader):
         elif whole.device != parameter.device:
             whole = whole.to(parameter.device)
             self._ends("copy", watch)
-        dist.broadcast(whole, src=0)
-        self._ends("broadcast", watch)
+        if dist.get_world_size() > 1:
+            dist.broadcast(whole, src=0)
+            self._ends("broadcast", watch)
         return whole
 
     def _ends(self, part: str, watch: Stopwatch) -> None:

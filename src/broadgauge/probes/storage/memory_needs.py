@@ -24,20 +24,32 @@ def refuse_no_memory_to_save(
 
 
 def refuse_no_memory_to_load(
-    phase: LoadPhase, identity: RankIdentity, device: Device, *, is_writer: bool
+    phase: LoadPhase,
+    identity: RankIdentity,
+    device: Device,
+    *,
+    largest_bytes: int,
+    is_for_all: bool,
+    is_on_memory: bool,
 ) -> None:
-    """What a rank holds; on the host also what it reads whole (of safetensors twice: the file and
-    its tensors), or all tensors where it writes them. Pages of mapped files are the kernel's."""
+    """What a rank holds, and a whole tensor of `largest_bytes`; on the host also what it reads
+    whole, or all tensors where it writes them, of safetensors both twice: the file and its tensors
+    (save_file copies them before safetensors 0.6). Pages of mapped files are the kernel's.
+    `is_for_all`: does node 0 write for all? Else each node writes. `is_on_memory`: are the files
+    memory themselves?"""
     own_bytes = phase.files_bytes / (identity.world_size if phase.is_sharded else 1)
-    num_readers = 1 if phase.is_broadcast else identity.local_world_size
+    is_first_node = identity.node == 0
+    num_readers = int(is_first_node) if phase.is_broadcast else identity.local_world_size
     copies = 2 if phase.format == "safetensors" else 1
     is_read_whole = phase.format != "distributed" and not phase.is_mapped
     read_bytes = phase.files_bytes * copies * num_readers if is_read_whole else 0
-    host_bytes: float = max(read_bytes, phase.files_bytes if is_writer else 0)
+    written_bytes = phase.files_bytes * copies if is_first_node or not is_for_all else 0
+    host_bytes: float = max(read_bytes, written_bytes)
+    host_bytes += largest_bytes * identity.local_world_size + phase.files_bytes * is_on_memory
     if device.torch_device.type == "cpu":
         host_bytes += own_bytes * identity.local_world_size
     else:
-        _refuse_more("a model", phase.files_bytes, own_bytes, device)
+        _refuse_more("a model", phase.files_bytes, own_bytes + largest_bytes, device)
     _refuse_more("a model", phase.files_bytes, host_bytes, CpuDevice())
 
 

@@ -92,6 +92,7 @@ def open_model(phase: LoadPhase, path: Path, watch: Stopwatch) -> OpenModel:
             content = file.read()
             watch.ends("read")
             tensors = _safetensors().torch.load(content)
+            del content  # its memory, too
             watch.ends("deserialise")
         else:
             tensors = torch.load(file, weights_only=True, map_location="cpu")

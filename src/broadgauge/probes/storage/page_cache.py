@@ -13,6 +13,7 @@ from pathlib import Path
 
 CACHESTAT = 451
 """Of all architectures. Source: Linux, include/uapi/asm-generic/unistd.h."""
+READ_BYTES = 1 << 20
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -40,6 +41,16 @@ def cached_bytes(fd: int) -> int | None:
     if number in (errno.ENOSYS, errno.EPERM, errno.EOPNOTSUPP, errno.EBADF):
         return None
     raise OSError(number, os.strerror(number))
+
+
+def fill_cache(paths: Iterable[Path]) -> None:
+    """Into the page cache, as far as it holds them: what a rank has not read yet, too. Raises
+    OSError."""
+    for path in paths:
+        with path.open("rb", buffering=0) as file:
+            room = bytearray(READ_BYTES)
+            while file.readinto(room):
+                pass
 
 
 def let_go(fd: int) -> None:

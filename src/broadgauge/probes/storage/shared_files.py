@@ -5,18 +5,29 @@ All ranks call these functions together, with a group of the host's memory (Gloo
 
 import secrets
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch.distributed as dist
 
+from broadgauge.messages.vocabulary import Phase
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.storage.cache_proof import SeenRead
+from broadgauge.probes.trial import Trial
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 """Names a running kernel, whatever namespaces its processes are in. Source: proc_sys_kernel(5)."""
 _TOKEN = "token"
 T = TypeVar("T")
+
+
+def host_group(trial: Trial) -> Any:
+    """Of all ranks, for the host's memory. One rank may make and write all files while the others
+    wait: it has the longer of both phases' time."""
+    timeouts_s = trial.command.process_group_timeouts_s
+    timeout_s = max(timeouts_s[Phase.WARM_UP], timeouts_s[Phase.MEASURE])
+    return dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout_s))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,4 +105,5 @@ class CacheSharers:
             size_bytes=min(seen.size_bytes, sum(needed for needed, _ in of_ours)),
             device_bytes=None if None in counts else sum(counts),
             cached_before_bytes=seen.cached_before_bytes,
+            whole_bytes=seen.size_bytes,
         )

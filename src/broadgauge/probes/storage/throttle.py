@@ -84,7 +84,7 @@ def throttled(
                 (group / _RATES.format(access)).write_text(f"{disk} {rate}")
             _move_to(group)
     except OSError as error:
-        with suppress(OSError):
+        with suppress(OSError), _locked(root):  # no other rank is between making and joining it
             group.rmdir()
         raise RefusedError(f"can't be throttled: {_why_not(error, group)}") from None
     try:

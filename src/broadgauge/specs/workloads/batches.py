@@ -28,7 +28,7 @@ class BatchesWorkload(StorageWorkload):
     files, each read from one end to the other. The latter two need the extra `data`."""
     samples: int = Field(default=2000, ge=1, le=10_000_000)
     """That all ranks together read in an epoch, each exactly once."""
-    sample_size: SizeBytes = 16 << 10
+    sample_size: SizeBytes = Field(default=16 << 10, le=128 << 20)
     """Of a sample's payload, random bytes. A JSON line has them as base64: four thirds of that."""
     batch_per_rank: int = Field(default=8, ge=1, le=100_000)
     """Samples of a step on one rank; the last batch of an epoch may be short."""
