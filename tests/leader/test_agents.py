@@ -41,3 +41,26 @@ def test_a_frame_that_did_not_come_is_named() -> None:
     first, _, third = (frames.write(Alive()) for _ in range(3))
     assert ended(first + third) == "frame 1 of agent1 did not come"
     assert ended(first) == "it closed the connection"
+
+
+@pytest.mark.parametrize("num_turns", range(8))
+def test_a_leader_that_ends_while_an_agent_speaks_ends(num_turns: int) -> None:
+    """So many turns of the event loop after its word came; another word comes each second."""
+
+    async def end_while_it_speaks() -> bool:
+        frames, reader = FrameWriter("agent1"), asyncio.StreamReader()
+        listening = Agents("token")._listen_to(1, reader, None)  # type: ignore[arg-type]
+        task = asyncio.create_task(listening)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        reader.feed_data(frames.write(Alive()))
+        for _ in range(num_turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        has_ended = task.cancelled()
+        reader.feed_eof()
+        return has_ended
+
+    assert asyncio.run(end_while_it_speaks())

@@ -58,6 +58,7 @@ from broadgauge.messages.proof import MAX_LINE_BYTES, answer, is_right, new_chal
 from broadgauge.messages.rank import COUNTED_STEPS
 from broadgauge.messages.start_line import WrongStart, read_start
 from broadgauge.messages.waiting_limits import waiting_limit_s
+from broadgauge.messages.within import within
 
 READ_BYTES = 1 << 16
 CONNECT_LIMIT_S = waiting_limit_s(10.0)
@@ -181,14 +182,14 @@ class HostAgent:
         """The leader, which is there before its agents, and knows the token. Raises OSError,
         asyncio.TimeoutError, LeaderRefused."""
         start = self._start
-        reader, self._writer = await asyncio.wait_for(
-            asyncio.open_connection(start.leader_address, start.leader_port, limit=READ_BYTES),
+        reader, self._writer = await within(
             CONNECT_LIMIT_S,
+            asyncio.open_connection(start.leader_address, start.leader_port, limit=READ_BYTES),
         )
         watch_peer(self._writer)
         has_proved = False
         try:
-            await asyncio.wait_for(self._prove(reader), CONNECT_LIMIT_S)
+            await within(CONNECT_LIMIT_S, self._prove(reader))
             has_proved = True
         finally:
             if not has_proved:
@@ -362,7 +363,7 @@ class _Launch:
         """The closed socket tells the supervisor to end everything; one that does not is killed."""
         self._writer.close()
         try:
-            await asyncio.wait_for(self._process.wait(), LAST_WORDS_S)
+            await within(LAST_WORDS_S, self._process.wait())
         except asyncio.TimeoutError:
             self._process.kill()
             await self._process.wait()

@@ -11,6 +11,7 @@ from broadgauge.messages.frames import FrameReader, FrameWriter, unique_sender
 from broadgauge.messages.lost_connection import watch_peer
 from broadgauge.messages.proof import MAX_LINE_BYTES, answer, is_right, new_challenge
 from broadgauge.messages.waiting_limits import waiting_limit_s
+from broadgauge.messages.within import within
 
 READ_BYTES = 1 << 16
 PROOF_LIMIT_S = waiting_limit_s(10.0)
@@ -72,7 +73,7 @@ class Agents:
 
         async with self._came:
             with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._came.wait_for(lambda: not missing()), limit_s)
+                await within(limit_s, self._came.wait_for(lambda: not missing()))
         return missing()
 
     async def ask_clock(self, agent: int, limit_s: float) -> ClockTold | None:
@@ -86,7 +87,7 @@ class Agents:
         self._clocks[agent, number] = told
         link.send(AskClock(number=number))
         try:
-            return await asyncio.wait_for(told, limit_s)
+            return await within(limit_s, told)
         except asyncio.TimeoutError:
             return None
         finally:
@@ -100,7 +101,7 @@ class Agents:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, from its proof to its end."""
         try:
-            agent = await asyncio.wait_for(self._prove(reader, writer), PROOF_LIMIT_S)
+            agent = await within(PROOF_LIMIT_S, self._prove(reader, writer))
         except (asyncio.TimeoutError, OSError, ValueError, asyncio.IncompleteReadError):
             agent = None
         if agent is not None:
@@ -134,7 +135,7 @@ class Agents:
         frames = FrameReader()
         while True:
             try:
-                data = await asyncio.wait_for(reader.read(READ_BYTES), SILENCE_LIMIT_S)
+                data = await within(SILENCE_LIMIT_S, reader.read(READ_BYTES))
             except (OSError, asyncio.TimeoutError) as error:
                 return _in_words(error)
             if not data:

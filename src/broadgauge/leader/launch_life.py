@@ -45,6 +45,7 @@ from broadgauge.messages.leader import (
     TrialEnds,
 )
 from broadgauge.messages.waiting_limits import COLLECT_S, waiting_limit_s
+from broadgauge.messages.within import within
 
 COME_LIMIT_S = waiting_limit_s(5.0)
 """For an agent that is started again to come back; the tool starts one that does not."""
@@ -231,7 +232,7 @@ class LaunchLife:
         """The next that an agent says of its link; what else is said goes on. Raises _Failed."""
         while True:
             try:
-                heard = await asyncio.wait_for(self._next(), deadline_s - time.monotonic())
+                heard = await within(deadline_s - time.monotonic(), self._next())
             except asyncio.TimeoutError:
                 return None
             number, event = heard
@@ -292,7 +293,7 @@ class LaunchLife:
             if left_s <= 0:
                 return
             try:
-                heard = await asyncio.wait_for(self.agents.events.get(), left_s)
+                heard = await within(left_s, self.agents.events.get())
             except asyncio.TimeoutError:
                 return
             if not self._is_of_this_life(heard):

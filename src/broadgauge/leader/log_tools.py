@@ -29,6 +29,7 @@ from broadgauge.messages.leader import (
     Stop,
 )
 from broadgauge.messages.pod_log import log_line
+from broadgauge.messages.within import within
 
 HELLO_EVERY_S = 15.0
 """A line of a log each time, for hours."""
@@ -124,7 +125,7 @@ class LogTools:
                 await self._say_hello()
                 continue
             try:
-                await asyncio.wait_for(self._grown.wait(), left_s)
+                await within(left_s, self._grown.wait())
             except asyncio.TimeoutError:
                 continue
 

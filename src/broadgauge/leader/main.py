@@ -43,6 +43,7 @@ from broadgauge.messages.leader import (
 )
 from broadgauge.messages.start_line import WrongStart, read_start
 from broadgauge.messages.waiting_limits import waiting_limit_s
+from broadgauge.messages.within import within
 
 LOOK_EVERY_S = 1.0
 WRONG_START = 2
@@ -144,7 +145,7 @@ class Leader:
     async def _wait_for_news(self) -> None:
         self._has_news.clear()
         try:
-            await asyncio.wait_for(self._has_news.wait(), LOOK_EVERY_S)
+            await within(LOOK_EVERY_S, self._has_news.wait())
         except asyncio.TimeoutError:
             return
 

@@ -23,6 +23,7 @@ from broadgauge.messages.leader import (
     Spooled,
 )
 from broadgauge.messages.unix_sockets import short_path
+from broadgauge.messages.within import within
 
 ALIVE_EVERY_S = 5.0
 
@@ -116,7 +117,7 @@ class Tools:
         if self._last_words is not None or self._spool.next_number > after + 1:
             return True
         try:
-            await asyncio.wait_for(self._grown.wait(), ALIVE_EVERY_S)
+            await within(ALIVE_EVERY_S, self._grown.wait())
         except asyncio.TimeoutError:
             return False
         return True

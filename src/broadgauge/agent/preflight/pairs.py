@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from broadgauge.messages.preflight import CallLimits, CheckedNic, PairResult
+from broadgauge.messages.within import within
 
 BYTES = 64 * 1024
 """Forty packets at MTU 1500, seven at 9000."""
@@ -121,7 +122,7 @@ async def _call(own: CheckedNic, there: CheckedNic, key: str, limit_s: float) ->
             channel.settimeout(0.0)
             call = _OneCall(channel, own, there)
             try:
-                came = await asyncio.wait_for(call.run(key), limit_s)
+                came = await within(limit_s, call.run(key))
             except asyncio.TimeoutError:
                 return _result(own, there, call.stalled_words(limit_s))
             if came < BYTES:
@@ -201,7 +202,7 @@ async def _answer(
 ) -> None:
     """With as many bytes as came. A stranger is left without an answer."""
     try:
-        await asyncio.wait_for(_send_back(key, reader, writer), limit_s)
+        await within(limit_s, _send_back(key, reader, writer))
     except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError):
         return  # the caller tells of it
     finally:

@@ -28,6 +28,7 @@ from broadgauge.messages.preflight import (
 )
 from broadgauge.messages.proof import new_token
 from broadgauge.messages.waiting_limits import waiting_limit_s
+from broadgauge.messages.within import within
 
 LIMIT_S = waiting_limit_s(30.0)
 """For all of it, where somebody does not answer; healthy machines take a second or two."""
@@ -152,7 +153,7 @@ class Preflight:
         if not events.empty():  # a limit that is over loses none, whatever Python does then
             return events.get_nowait()
         try:
-            return await asyncio.wait_for(events.get(), deadline_s - time.monotonic())
+            return await within(deadline_s - time.monotonic(), events.get())
         except asyncio.TimeoutError:
             return None
 
