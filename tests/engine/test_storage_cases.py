@@ -100,6 +100,16 @@ def test_steps_that_compute_take_their_time() -> None:
     assert computing - plain >= 2.0 * steps
 
 
+def test_making_many_samples_takes_its_time() -> None:
+    cluster = {"shapes": ["1x1"], "backend": "gloo"}
+    fast = [{**STORAGES[0], "read_gbyte_per_s": 1000.0, "write_gbyte_per_s": 1000.0}]
+    few, many = (
+        planned(workloads=[BATCHES | {"sample_size": size}], storages=fast, cluster=cluster)
+        for size in ("16 KiB", "100 MiB")
+    )
+    assert many.expected_s - few.expected_s > BATCHES["samples"] * 0.1  # at 1 GB/s
+
+
 def test_a_case_without_a_storage_has_the_key_that_it_had() -> None:
     (case,) = planned(workloads=[TRAIN], cluster={"shapes": ["1x1"], "backend": "gloo"}).cases
     stored = case.model_dump(mode="json", exclude={"storage"})

@@ -7,10 +7,12 @@ from pathlib import Path
 from rich.console import Console
 from tests.engine.fake_platform import Failure, Script
 from tests.engine.making import COMMAND, TRAIN, a_plan, make_folder, run_in
+from tests.report.sample_storages import LOAD, SAVE, WORKLOADS, storage_run
 
 from broadgauge.api.progress import Progress, Watching
 from broadgauge.cli.progress import PlainLines
 from broadgauge.engine.events import RecordWritten, RunEnded
+from broadgauge.report.lines.progress import outcome
 from broadgauge.running.events import RunEvent
 from broadgauge.specs.records.record import ErrorKind, Status
 
@@ -70,3 +72,16 @@ def test_python_tells_them_alike(tmp_path: Path) -> None:
     for event in told:
         watching(event)
     assert [str(each) for each in heard] == lines_of(told)
+
+
+def test_a_line_has_the_figure_that_speaks_for_its_kind() -> None:
+    """Whatever else a record has, and in whatever order."""
+    run = storage_run(workloads=[*WORKLOADS[:1], SAVE, LOAD])
+    told = []
+    for summary in run.cases:
+        record = summary.records[0]
+        turned = record.model_copy(update={"metrics": dict(reversed(record.metrics.items()))})
+        told.append({outcome(summary.case, each) for each in (record, turned)})
+    assert told == [{"read 1 GB/s"}, {"read 2 GB/s"}] + 2 * [{"save stall 7 s"}] + 2 * [
+        {"model load 4 s"}
+    ]

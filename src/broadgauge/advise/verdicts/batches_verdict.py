@@ -4,7 +4,7 @@ import statistics
 from typing import Any
 
 from broadgauge.advise.limits import STALL_SHARE, STORAGE_SHARE
-from broadgauge.advise.verdicts.raw_rates import raw_gbyte_per_s
+from broadgauge.advise.verdicts.raw_rates import place_of, raw_gbyte_per_s
 from broadgauge.advise.verdicts.time_shares import file_systems, times_not_kept
 from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary, RunSummary
@@ -89,11 +89,8 @@ def warm_wait_s(summary: CaseSummary, run: RunSummary) -> float | None:
 
 def _is_same(one: Case, other: Case) -> bool:
     """But for what is in memory."""
-    return _place(one) == _place(other) and _asked(one) == _asked(other)
-
-
-def _place(case: Case) -> tuple[object, ...]:
-    return case.storage, case.network, case.platform, case.shape
+    is_there = one.network == other.network and place_of(one) == place_of(other)
+    return is_there and _asked(one) == _asked(other)
 
 
 def _asked(case: Case) -> dict[str, Any]:

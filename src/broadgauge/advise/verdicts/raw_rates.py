@@ -18,12 +18,15 @@ def raw_gbyte_per_s(
         for each in run.cases
         if (asked := each.case.workload.raw_files_cache) is not None
         and (cache is None or (cache == asked and _is_proven(each, cache)))
-        and each.case.storage == case.storage
-        and each.case.platform == case.platform
-        and each.case.shape == case.shape
+        and place_of(each.case) == place_of(case)
         and (rate := each.value(f"{access}_gbyte_per_s")) is not None
     ]
     return None if not rates else min(max(rates), _limit_gbyte_per_s(case, access))
+
+
+def place_of(case: Case) -> tuple[object, ...]:
+    """Where files are read and written, and by how many ranks."""
+    return case.storage, case.platform, case.shape
 
 
 def _limit_gbyte_per_s(case: Case, access: Access) -> float:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary
-from broadgauge.specs.records.file_access_row import FileAccessRow
+from broadgauge.specs.records.file_access_row import WAITING, FileAccessRow
 
 OF_STORAGE = frozenset(("open", "read", "write", "fsync", "close", "fsync folder"))
 """The kernel or the device works."""
-BETWEEN_RANKS = frozenset(("gather", "broadcast", "plan", "metadata", "other ranks"))
+BETWEEN_RANKS = WAITING | {"gather"}
 """Ranks send to each other, or wait for each other."""
 STORAGE, RANKS, HOST = "the storage", "ranks with each other", "the host"
 

@@ -13,6 +13,8 @@ MODEL_S = 3.0
 """To import what shards a model, and to build it."""
 MADE_S_PER_GBYTE = 2.0
 """To make a state and to compare it with what was read. A guess: one core, and memory."""
+SAMPLES_S_PER_GBYTE = 10.0
+"""To make samples, and to compare those of the first epoch. Measured: 60 to 200 MB/s are made."""
 _BETWEEN_S = 0.05
 """Marks and counters, at each repetition."""
 
@@ -34,6 +36,7 @@ class StorageInEngine(KindInEngine):
         found_s += workload.idle_s(case.world_size)
         if workload.model_bytes:
             found_s += MODEL_S + workload.model_bytes / 1e9 * MADE_S_PER_GBYTE
+        found_s += workload.samples_bytes / 1e9 * SAMPLES_S_PER_GBYTE
         if workload.moved_bytes and case.world_size > 1:
             moved_s = transfer_s(case, "all_gather", workload.moved_bytes)
             found_s += (workload.repetitions + 1) * moved_s

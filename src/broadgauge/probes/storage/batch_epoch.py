@@ -8,19 +8,19 @@ from typing import Any
 from torch.utils.data import DataLoader
 
 from broadgauge.probes.storage.process_io import io_since, process_io
-from broadgauge.probes.storage.stopwatch import Stopwatch
+from broadgauge.probes.storage.stopwatch import Stopwatch, Timed
 
 Batch = Any
 """int64[batch] and uint8[batch, sample_bytes]: numbers and payloads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Epoch:
-    """One pass over this rank's samples."""
+class Epoch(Timed):
+    """One pass over this rank's samples.
 
-    parts_s: dict[str, float]
-    """`start`: the data set is opened and its workers are started, until the first batch is there.
-    `wait`: for all further ones. `compute`: the steps. `end`: of the workers."""
+    Parts: `start`: the data set is opened and its workers are started, until the first batch is
+    there. `wait`: for all further ones. `compute`: the steps. `end`: of the workers."""
+
     waits_s: tuple[float, ...]
     """Of each step, the first one included; they add up to `start` and `wait`."""
     samples: int
@@ -32,10 +32,6 @@ class Epoch:
     @property
     def stall_s(self) -> float:
         return sum(self.waits_s)
-
-    @property
-    def seconds(self) -> float:
-        return sum(self.parts_s.values())
 
 
 def read_epoch(make: Callable[[], "DataLoader[Any]"], step: Callable[[Batch], None]) -> Epoch:
@@ -63,6 +59,7 @@ def read_epoch(make: Callable[[], "DataLoader[Any]"], step: Callable[[Batch], No
         device_bytes = own.device_read_bytes + of_workers
     return Epoch(
         parts_s=watch.parts_s,
+        operations_count=None,
         waits_s=tuple(waits_s),
         samples=samples,
         payload_bytes=payload_bytes,

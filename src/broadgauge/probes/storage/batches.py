@@ -107,7 +107,7 @@ class BatchesMeasurement:
                 label=label,
                 access="read",
                 size_bytes=epoch.payload_bytes,
-                operations_count=None,
+                operations_count=epoch.operations_count,
                 seconds=epoch.seconds,
                 parts_s=epoch.parts_s,
                 stall_s=epoch.stall_s,

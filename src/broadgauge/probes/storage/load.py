@@ -1,8 +1,5 @@
 """How long does a training wait for its model, and did it come from the storage?"""
 
-import os
-from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 import torch.distributed as dist
@@ -15,7 +12,7 @@ from broadgauge.probes.storage.file_systems import file_system_of
 from broadgauge.probes.storage.held_model import RandomBits, empty_model, largest_tensor_bytes
 from broadgauge.probes.storage.loading import Loaded, Loader, OneFileLoader
 from broadgauge.probes.storage.memory_needs import refuse_no_memory_to_load
-from broadgauge.probes.storage.page_cache import cached_bytes, fill_cache, let_go
+from broadgauge.probes.storage.page_cache import cached_of_files, fill_cache, sync_file_system
 from broadgauge.probes.storage.process_io import io_since, process_io
 from broadgauge.probes.storage.shared_files import CacheSharers, host_group, shared_folder
 from broadgauge.probes.training.types import torch_type
@@ -58,8 +55,10 @@ class LoadMeasurement:
             self.folder.mkdir()
         dist.barrier(self.group)
         self.loader.write(self.folder, is_writer=self.shared.is_written_here)
+        sync_file_system(self.folder)
         dist.barrier(self.group)
         self.files = self.loader.files(self.folder)
+        self.files_bytes = sum(path.stat().st_size for path in self.files)
         self.sharers = CacheSharers(self.files[0], self.group)
         self.loader.forget()
         self.loader.load(self.folder)
@@ -80,34 +79,28 @@ class LoadMeasurement:
         return DistributedLoader(model, self.phase, device, bits, self.group)
 
     def _load(self, label: str) -> None:
-        cached = self._prepared()
+        cached = self._cached_before()
         with self.trial.between_marks(label):
             before = process_io()
             loaded = self.loader.load(self.folder)
             counted = io_since(before)
         seen = SeenRead(
-            size_bytes=sum(path.stat().st_size for path in self.files),
+            size_bytes=self.files_bytes,
             device_bytes=None if counted is None else counted.device_read_bytes,
             cached_before_bytes=cached,
         )
         together = self.sharers.seen_together(loaded.needed_bytes, seen)
         self.trial.say(self._access(label, loaded, seen, together))
 
-    def _prepared(self) -> int | None:
+    def _cached_before(self) -> int | None:
         """Brings the page cache into the state that was asked for. How much of the files it holds
         then; None: the kernel does not say."""
         dist.barrier(self.group)  # nobody maps a file any more
-        if self.phase.cache == "warm" and self.sharers.is_first:
-            fill_cache(self.files)
-        with ExitStack() as opened:
-            fds = [os.open(path, os.O_RDWR | os.O_CLOEXEC) for path in self.files]
-            for fd in fds:
-                opened.callback(os.close, fd)
-            if self.phase.cache == "cold" and self.sharers.is_first:
-                for fd in fds:
-                    let_go(fd)
-            dist.barrier(self.group)
-            return _sum_of_known([_at_most(cached_bytes(fd), os.fstat(fd).st_size) for fd in fds])
+        files = self.files if self.sharers.is_first else ()
+        if self.phase.cache == "warm":
+            fill_cache(files)
+        cached = cached_of_files(files, is_let_go=self.phase.cache == "cold")
+        return self.sharers.told_by_first(cached)
 
     def _access(self, label: str, loaded: Loaded, seen: SeenRead, together: SeenRead) -> FileAccess:
         reads = bool(together.size_bytes)
@@ -128,12 +121,3 @@ class LoadMeasurement:
             evidence="" if proof is None else proof.evidence,
             file_system=None if self.file_system is None else self.file_system.kind,
         )
-
-
-def _at_most(count: int | None, most: int) -> int | None:
-    return None if count is None else min(count, most)
-
-
-def _sum_of_known(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None

@@ -20,7 +20,7 @@ from broadgauge.probes.storage.held_model import RandomBits
 from broadgauge.probes.storage.model_files import model_path, open_model, write_model
 from broadgauge.probes.storage.stopwatch import Stopwatch, Timed
 from broadgauge.probes.storage.training_state import is_same
-from broadgauge.probes.training.shards import is_sharded, own_part, set_whole
+from broadgauge.probes.training.shards import own_part, own_part_of, set_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,26 +59,13 @@ class Loader(ABC):
     def is_loaded(self) -> bool:
         """Is every bit of what this rank holds that of the files?"""
         return all(
-            is_same(own_part(parameter), self._own_of(parameter, self._whole(number, parameter)))
+            is_same(own_part(parameter), own_part_of(self._whole(number, parameter), parameter))
             for number, parameter in enumerate(self.model.parameters())
         )
 
     def _whole(self, number: int, parameter: Any) -> Any:
         """What the files hold of the parameter of this number, on the host."""
         return self.bits.tensor(parameter.shape, parameter.dtype, number)
-
-    def _own_of(self, parameter: Any, whole: Any) -> Any:
-        """This rank's part, where it is: nothing is copied."""
-        if not is_sharded(parameter):
-            return whole
-        from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
-
-        shape, offsets = compute_local_shape_and_global_offset(
-            parameter.shape, parameter.device_mesh, parameter.placements
-        )
-        for axis, (length, offset) in enumerate(zip(shape, offsets, strict=True)):
-            whole = whole.narrow(axis, offset, length)
-        return whole
 
     def _fill(self) -> None:
         """The parameters with what the files are to hold."""
@@ -127,10 +114,10 @@ class OneFileLoader(Loader):
         if self.phase.is_broadcast:
             needed_bytes = 0 if whole is None else whole.nbytes
             whole = self._sent(parameter, whole, watch)
-            own_part(parameter).copy_(self._own_of(parameter, whole))
+            own_part(parameter).copy_(own_part_of(whole, parameter))
             self._ends("copy", watch)
             return needed_bytes
-        part = self._own_of(parameter, whole)
+        part = own_part_of(whole, parameter)
         own_part(parameter).copy_(part)
         self._ends("read" if self.phase.is_mapped else "copy", watch)
         return int(part.nbytes if self.phase.is_mapped else whole.nbytes)

@@ -10,8 +10,8 @@ class Timed:
 
     parts_s: dict[str, float]
     """By name, in their order, without a gap."""
-    operations_count: int
-    """Calls to the kernel that moved the files' bytes."""
+    operations_count: int | None
+    """Calls to the kernel that moved the files' bytes; None: nobody counts them."""
 
     @property
     def seconds(self) -> float:

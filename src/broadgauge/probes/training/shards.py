@@ -16,16 +16,23 @@ def own_part(tensor: Any) -> Any:
         return tensor.to_local() if is_sharded(tensor) else tensor.detach()
 
 
+def own_part_of(whole: Any, tensor: Any) -> Any:
+    """Of a tensor that is whole on this rank, what it holds of `tensor`: nothing is copied."""
+    if not is_sharded(tensor):
+        return whole
+    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+    shape, offsets = compute_local_shape_and_global_offset(
+        tensor.shape, tensor.device_mesh, tensor.placements
+    )
+    for axis, (length, offset) in enumerate(zip(shape, offsets, strict=True)):
+        whole = whole.narrow(axis, offset, length)
+    return whole
+
+
 def set_whole(tensor: Any, whole: Any) -> None:
     """Gives the tensor these values; every rank has them all and takes its part."""
-    if is_sharded(tensor):
-        from torch.distributed.tensor import distribute_tensor
-
-        # Without a source rank nothing is sent.
-        whole = distribute_tensor(
-            whole, tensor.device_mesh, tensor.placements, src_data_rank=None
-        ).to_local()
-    own_part(tensor).copy_(whole)
+    own_part(tensor).copy_(own_part_of(whole, tensor))
 
 
 def whole_of(tensor: Any) -> Any:

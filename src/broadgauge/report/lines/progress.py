@@ -13,6 +13,7 @@ from broadgauge.engine.events import (
 )
 from broadgauge.report.lines.opening import machine_lines, plan_lines, refusal_lines
 from broadgauge.report.words.quantities import launches_words, show
+from broadgauge.results.kinds.registry import in_results
 from broadgauge.running.events import (
     MachineRead,
     NodesRefused,
@@ -20,13 +21,8 @@ from broadgauge.running.events import (
     PrepareStepBegins,
     RunEvent,
 )
+from broadgauge.specs.case import Case
 from broadgauge.specs.records.record import Record, Status
-
-HEADLINES = (
-    *("step_time_s", "busbw_gbyte_per_s", "wait_per_100_samples_s", "model_load_s"),
-    *("save_stall_s", "read_gbyte_per_s"),
-)
-"""The metric that a line about a finished trial shows: the first that it has."""
 
 
 class ProgressLines:
@@ -95,7 +91,7 @@ def _lines_while_running(event: RunEvent) -> Iterable[str]:
             return [*notes, f"run        {event.location}{resumed}"]
         case RecordWritten():
             place = f"[{event.num_finished}/{event.num_trials}]"
-            return [f"{place} {event.case.label}: {outcome(event.record)}"]
+            return [f"{place} {event.case.label}: {outcome(event.case, event.record)}"]
         case LaunchEnded() if event.reason is not None:
             return [f"launch {event.launch_id} ended early: {event.reason}"]
         case PlanGrown():
@@ -106,12 +102,11 @@ def _lines_while_running(event: RunEvent) -> Iterable[str]:
             return []
 
 
-def outcome(record: Record) -> str:
+def outcome(case: Case, record: Record) -> str:
     """`step 612 ms`, or what went wrong."""
     if record.status is not Status.OK:
         return f"{record.status.upper()} {record.error.message if record.error else ''}".rstrip()
-    wanted = [*HEADLINES, *(metric for metric in record.metrics if metric not in HEADLINES)]
-    for name in wanted:
+    for name in (*in_results(case.workload).headline_metrics, *record.metrics):
         value = record.metrics.get(name)
         if value is not None:
             return (

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from broadgauge.analysis.model import Analysis, JudgedRatio
-from broadgauge.report.page.markup import Content, Html, join, table, tag
+from broadgauge.report.page.markup import Html, join, table, tag, with_sub_lines
 from broadgauge.report.words.gate import GATE_HEAD, gate_cells, gate_sentences
 from broadgauge.report.words.quantities import interval, show, spread, title_of
 from broadgauge.results.comparing.gate import Gate
@@ -56,10 +56,4 @@ def _cells(row: JudgedRatio) -> tuple[str, ...]:
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Html:
-    return table(head, [map(_lines, row) for row in rows], class_="text cards-below")
-
-
-def _lines(cell: str) -> Content:
-    """The figure, and its spread on a line below."""
-    main, *subs = cell.split("\n")
-    return join(main, [tag("span", sub, class_="sub") for sub in subs])
+    return table(head, [map(with_sub_lines, row) for row in rows], class_="text cards-below")

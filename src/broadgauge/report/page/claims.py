@@ -1,7 +1,7 @@
 """What did the author expect, what did others publish, and what did this run measure?"""
 
 from broadgauge.analysis.model import Analysis, JudgedHypothesis, JudgedPublished
-from broadgauge.report.page.markup import Content, Html, join, table, tag
+from broadgauge.report.page.markup import Content, Html, join, table, tag, with_sub_lines
 from broadgauge.report.words.claims import (
     ANSWER_HEAD,
     PUBLISHED_HEAD,
@@ -88,15 +88,9 @@ def published(analysis: Analysis) -> Html:
 def _published(row: JudgedPublished) -> list[Content]:
     label, *cells = published_cells(row)
     first = join(label, tag("span", published_source(row), class_="sub wrapped"))
-    return [first, *(_lines(_unbroken(cell)) for cell in cells)]
+    return [first, *(with_sub_lines(_unbroken(cell)) for cell in cells)]
 
 
 def _unbroken(cell: str) -> str:
     """Figures keep their units beside them; words may wrap."""
     return cell if cell.startswith("none: ") else cell.replace(" ", "\u00a0")
-
-
-def _lines(cell: str) -> Content:
-    """The first line, and the others below it, smaller."""
-    first, *more = cell.split("\n")
-    return join(first, [tag("span", line, class_="sub") for line in more])

@@ -42,6 +42,12 @@ def _safe(piece: Content) -> str:
     return "".join(_safe(part) for part in piece)
 
 
+def with_sub_lines(cell: str, *, class_: str = "sub") -> Html:
+    """The first line of it, and the others below, smaller."""
+    first, *more = cell.split("\n")
+    return join(first, [tag("span", line, class_=class_) for line in more])
+
+
 def table(
     head: Iterable[str], rows: Iterable[Iterable[Content]], *, class_: str | None = None
 ) -> Html:

@@ -1,7 +1,7 @@
 """How were ranks placed, which path did bytes take inside a node, how did NICs share them?"""
 
 from broadgauge.analysis.model import Analysis
-from broadgauge.report.page.markup import Content, Html, join, table, tag
+from broadgauge.report.page.markup import Html, join, table, tag, with_sub_lines
 from broadgauge.report.rows.matrix import (
     NICS_HOW,
     PATHS_HEAD,
@@ -32,16 +32,11 @@ def placement(run: RunSummary) -> Html:
 
 
 def _placement(found: Placement) -> Html:
-    rows = [[network, *map(_lines, cells)] for network, *cells in placement_rows(found)]
+    rows = [[network, *map(with_sub_lines, cells)] for network, *cells in placement_rows(found)]
     return join(
         tag("h3", placement_title(found)),
         table(("network", *found.shapes), rows, class_="cards-below"),
     )
-
-
-def _lines(cell: str) -> Content:
-    first, *more = cell.split("\n")
-    return join(first, [tag("span", line, class_="sub") for line in more])
 
 
 def paths(analysis: Analysis) -> Html:
@@ -65,5 +60,9 @@ def nics(run: RunSummary) -> Html:
     return join(
         tag("h2", "NICs of a node"),
         tag("p", NICS_HOW, class_="how"),
-        table(head, [(label, *map(_lines, cells)) for label, *cells in rows], class_="cards-below"),
+        table(
+            head,
+            [(label, *map(with_sub_lines, cells)) for label, *cells in rows],
+            class_="cards-below",
+        ),
     )

@@ -1,7 +1,7 @@
 """What did NCCL do? Its network and way from rank to rank, on the page."""
 
 from broadgauge.analysis.model import Analysis
-from broadgauge.report.page.markup import Content, Html, join, table, tag
+from broadgauge.report.page.markup import Html, join, table, tag, with_sub_lines
 from broadgauge.report.rows.nccl import (
     NCCL_HEAD,
     NCCL_HOW,
@@ -23,16 +23,15 @@ def nccl(analysis: Analysis) -> Html:
         tag("p", NCCL_HOW, class_="how"),
         table(
             NCCL_HEAD,
-            [(label, *map(_lines, cells)) for label, *cells in rows],
+            [(label, *map(_wrapped, cells)) for label, *cells in rows],
             class_="text cards-below",
         ),
         [_matrix(each) for each in path_matrices(analysis)],
     )
 
 
-def _lines(cell: str) -> Content:
-    first, *more = cell.split("\n")
-    return join(first, [tag("span", line, class_="sub wrapped") for line in more])
+def _wrapped(cell: str) -> Html:
+    return with_sub_lines(cell, class_="sub wrapped")
 
 
 def _matrix(matrix: RankWays) -> Html:

@@ -1,6 +1,6 @@
 """Which storage is fast at which phase? On the page."""
 
-from broadgauge.report.page.markup import Content, Html, join, table, tag
+from broadgauge.report.page.markup import Html, join, table, tag, with_sub_lines
 from broadgauge.report.rows.storages import HEAD, HOW, storage_rows
 from broadgauge.results.model import RunSummary
 
@@ -13,10 +13,5 @@ def storages(run: RunSummary) -> Html:
     return join(
         tag("h2", "Storages, phase by phase"),
         tag("p", HOW, class_="how"),
-        table(HEAD, [map(_lines, row) for row in rows], class_="cards-below"),
+        table(HEAD, [map(with_sub_lines, row) for row in rows], class_="cards-below"),
     )
-
-
-def _lines(cell: str) -> Content:
-    first, *more = cell.split("\n")
-    return join(first, [tag("span", line, class_="sub") for line in more])

@@ -75,6 +75,10 @@ class BatchesWorkload(StorageWorkload):
         del world_size
         return self.samples * self._stored_bytes
 
+    @property
+    def samples_bytes(self) -> int:
+        return self.samples * self.sample_size
+
     def idle_s(self, world_size: int) -> float:
         steps = -(-self.samples // (world_size * self.batch_per_rank))
         return self.step_time_s * steps * self.repetitions

@@ -55,6 +55,11 @@ class StorageWorkload(WorkloadBase):
         """Of the model's state that ranks make and compare; 0: the files hold none."""
         return 0
 
+    @property
+    def samples_bytes(self) -> int:
+        """Of the samples' content that one rank makes, one by one; 0: there are none."""
+        return 0
+
     def idle_s(self, world_size: int) -> float:
         """In which each rank computes and reads nothing, in a trial."""
         del world_size
