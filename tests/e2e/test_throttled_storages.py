@@ -1,7 +1,7 @@
 """Holds that ranks of a run work on a throttled disk, and that nothing of it is left."""
 
 import json
-import stat
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -10,8 +10,8 @@ import pytest
 from tests.e2e.driving import RANK, Background, only_run, records_of, run_command, wait_until
 from tests.throttling import skip_unless_throttled
 
-from broadgauge.probes.storage.throttle import PREFIX, block_hierarchy, disk_of
-from broadgauge.probes.trial import RefusedError
+from broadgauge.messages.block_groups import PREFIX, block_hierarchy
+from broadgauge.probes.storage.throttle import disk_of
 from broadgauge.specs.plan import Plan
 from broadgauge.specs.storages.storage import EmulatedDisk
 
@@ -38,11 +38,13 @@ def experiment(folder: Path, storage: str, disk: Path, *, is_emulated: bool = Fa
 
 def groups_of(pids: list[int]) -> Iterator[Path]:
     """Those of ours that a process is in."""
+    root = block_hierarchy()
+    assert root is not None
     for pid in pids:
         with suppress(OSError):  # it has ended
             for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
                 if f"/{PREFIX}" in line:
-                    yield block_hierarchy() / line.split(":", 2)[2].lstrip("/")
+                    yield root / line.split(":", 2)[2].lstrip("/")
 
 
 def test_ranks_work_in_a_group_of_their_node_that_goes(tmp_path: Path, disk: Path) -> None:
@@ -93,10 +95,20 @@ def test_memory_that_is_to_be_throttled_is_refused_alone(tmp_path: Path, disk: P
 
 
 @pytest.mark.namespaces
-def test_ranks_of_emulated_nodes_are_refused_alone(tmp_path: Path, disk: Path) -> None:
-    """They have given up all that throttling takes."""
-    with suppress(RefusedError):
-        if block_hierarchy().stat().st_mode & stat.S_IWUSR:
-            pytest.skip("root needs no capability to make a block cgroup here")
+def test_each_emulated_node_has_a_throttled_disk_of_its_own(tmp_path: Path, disk: Path) -> None:
+    """Its ranks have no capabilities: their cluster makes way for them, and takes it away."""
+    skip_unless_throttled(disk)
+    if os.geteuid() != 0:
+        pytest.skip("takes root")
     experiment(tmp_path, SLOW, disk, is_emulated=True)
-    assert "storage `slow-disk` can't be throttled: " in refused_alone(tmp_path, disk)
+    with Background(("run", "e.yaml"), tmp_path) as tool:
+        wait_until(lambda: len(set(groups_of(tool.pids(RANK)))) == 2)
+        groups = set(groups_of(tool.pids(RANK)))
+        rates = [(group / "blkio.throttle.write_bps_device").read_text() for group in groups]
+        code, output = tool.end()
+    assert code == 0, output
+    assert [each.split() for each in rates] == 2 * [[disk_of(disk), "4000000"]]
+    (of_cluster,) = {group.parent for group in groups}
+    assert of_cluster.name.startswith(f"{PREFIX}cluster-")
+    assert not of_cluster.exists()
+    assert [record["status"] for record in records_of(only_run(tmp_path))] == ["ok", "ok"]

@@ -3,7 +3,7 @@
 `asyncio.wait_for` of Python 3.10 and 3.11 loses a cancellation that comes just when what it waits
 for is there: it returns that, and whoever waits in a loop waits on. A leader whose agents say
 every second that they live could so outlive its own end, and its agents with it.
-Source: https://github.com/python/cpython/issues/86296, mended in Python 3.12.
+Source: https://github.com/python/cpython/issues/86296; Python 3.12 keeps it.
 """
 
 import asyncio

@@ -4,6 +4,7 @@ import pytest
 from tests.report.sample_storages import WORKLOADS, storage_run
 
 from broadgauge.advise.findings.throttle_burst import faster_than_throttle
+from broadgauge.specs.networks.network import Network
 from broadgauge.specs.records.record import Finding
 from broadgauge.specs.storages.storage import Storage
 
@@ -27,8 +28,20 @@ def test_what_keeps_to_its_limits_is_no_finding() -> None:
 def test_what_is_faster_is_one(read: str, write: str, access: str) -> None:
     (told,) = found(read, write)
     assert told.rule == "faster-than-throttle"
-    assert f"{access}s passed the throttled disk faster" in told.symptom
+    assert f"1 of 1 {access}s were faster than the " in told.symptom
+    assert told.symptom.endswith(" of the throttled disk")
     assert told.fix is not None
+
+
+def test_each_node_has_a_disk_of_its_own() -> None:
+    """Of two nodes, one GB in a second is 500 MB/s each."""
+    storage = Storage.model_validate(
+        {"name": "slow", "path": "/mnt", "emulated": {"read": "500 MB/s", "write": "200 MB/s"}}
+    )
+    (summary,) = storage_run([storage], Network(name="fast"), workloads=WORKLOADS[:1]).cases
+    assert summary.case.nodes == 2
+    (told,) = faster_than_throttle(summary.case, summary.good[0])
+    assert "writes were faster than the 400 MB/s of 2 throttled disks, one a node" in told.symptom
 
 
 def test_a_disk_that_is_not_throttled_has_no_limit() -> None:

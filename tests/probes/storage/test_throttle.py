@@ -10,10 +10,11 @@ import pytest
 from tests.judgements import Note
 from tests.throttling import RATES, skip_unless_throttled
 
+from broadgauge.messages.block_groups import PREFIX
 from broadgauge.messages.storage import RawPhase, StorageTask, Throttle
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.storage.raw_files import random_request, read_file, write_file
-from broadgauge.probes.storage.throttle import PREFIX, disk_of, throttled, throttled_as_told
+from broadgauge.probes.storage.throttle import disk_of, throttled, throttled_as_told
 from broadgauge.probes.trial import RefusedError
 
 IDENTITY = RankIdentity(

@@ -16,7 +16,7 @@ def faster_than_throttle(case: Case, record: Record) -> Iterator[Finding]:
     if case.storage is None or not isinstance(case.storage.emulated, EmulatedDisk):
         return
     for access in ("write", "read"):
-        limit = case.storage.emulated.read if access == "read" else case.storage.emulated.write
+        limit = case.storage.emulated.byte_per_s(access) * case.nodes
         rows = [row for row in record.file_accesses if row.access == access and row.cache != "warm"]
         faster = [row for row in rows if _byte_per_s(row) > THROTTLED_MOST * limit]
         if faster:
@@ -24,8 +24,8 @@ def faster_than_throttle(case: Case, record: Record) -> Iterator[Finding]:
             yield Finding(
                 rule="faster-than-throttle",
                 severity=Severity.WARNING,
-                symptom=f"{len(faster)} of {len(rows)} {access}s passed the throttled disk faster "
-                f"than its {show_bandwidth(limit / 1e9)}",
+                symptom=f"{len(faster)} of {len(rows)} {access}s were faster than the "
+                f"{show_bandwidth(limit / 1e9)} of {_disks(case.nodes)}",
                 evidence=(
                     f"{show_size(first.size_bytes)} at {show_bandwidth(_byte_per_s(first) / 1e9)}",
                 ),
@@ -34,6 +34,10 @@ def faster_than_throttle(case: Case, record: Record) -> Iterator[Finding]:
                 fix=f"more bytes a repetition: {show_size(round(THROTTLED_S * limit))} or more; of "
                 "raw files `direct: true`",
             )
+
+
+def _disks(nodes: int) -> str:
+    return "the throttled disk" if nodes == 1 else f"{nodes} throttled disks, one a node"
 
 
 def _byte_per_s(row: FileAccessRow) -> float:

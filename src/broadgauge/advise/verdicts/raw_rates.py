@@ -30,11 +30,10 @@ def place_of(case: Case) -> tuple[object, ...]:
 
 
 def _limit_gbyte_per_s(case: Case, access: Access) -> float:
-    """Of a throttled disk: a short file passes before it is limited."""
+    """Of a throttled disk on each node: a short file passes before it is limited."""
     if case.storage is None or case.storage.emulated is None:
         return math.inf
-    limit = case.storage.emulated.read if access == "read" else case.storage.emulated.write
-    return limit / 1e9
+    return case.storage.emulated.byte_per_s(access) * case.nodes / 1e9
 
 
 def _is_proven(summary: CaseSummary, cache: AskedCache) -> bool:

@@ -11,6 +11,7 @@ from typing import Protocol
 from broadgauge.agent.cores import hold_to_cores
 from broadgauge.agent.counters.infiniband import ADAPTERS, port_counters
 from broadgauge.agent.counters.interfaces import with_interfaces
+from broadgauge.agent.emulated.disk_groups import ClusterGroup
 from broadgauge.agent.emulated.metering import LinkCounters, NicTotals
 from broadgauge.agent.emulated.namespaces import (
     drop_privileges_for_rank,
@@ -30,6 +31,7 @@ from broadgauge.agent.supervisor.link_facts import LinkMeasurements, Measuring
 from broadgauge.messages.agent import NodeReading
 from broadgauge.messages.counters import NicCounters, NodeCounters
 from broadgauge.messages.launch_order import LaunchOrder, Link, Mode
+from broadgauge.messages.storage import StorageTask
 from broadgauge.messages.vocabulary import CounterKind
 
 _USUAL_MTU_BYTES = 1500
@@ -45,6 +47,14 @@ class LaunchNodes(Protocol):
 
     def entry_to(self, node: int) -> Callable[[], None]:
         """What a rank does between its fork and its exec."""
+        ...
+
+    def make_ready_for(self, task: object) -> None:
+        """Of a trial that begins."""
+        ...
+
+    def close(self) -> None:
+        """No rank is left."""
         ...
 
     def reshape(self, link: Link | None) -> Measuring:
@@ -87,6 +97,12 @@ class PlainNodes:
 
         return enter
 
+    def make_ready_for(self, task: object) -> None:
+        """Ranks have what the user has."""
+
+    def close(self) -> None:
+        """Nothing was made."""
+
     def reshape(self, link: Link | None) -> Measuring:
         assert link is None, "there is no link to shape"
         yield from ()
@@ -127,6 +143,7 @@ class EmulatedNodes:
             cores_per_node=self._node_cores,
         )
         self._measurements = LinkMeasurements(self._cluster, has_overlay=has_overlay)
+        self._disk_group: ClusterGroup | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -140,6 +157,15 @@ class EmulatedNodes:
             drop_privileges_for_rank(uid, gid)
 
         return enter
+
+    def make_ready_for(self, task: object) -> None:
+        is_throttled = isinstance(task, StorageTask) and task.throttle is not None
+        if is_throttled and self._disk_group is None:
+            self._disk_group = ClusterGroup.make()
+
+    def close(self) -> None:
+        if self._disk_group is not None:
+            self._disk_group.close()
 
     def reshape(self, link: Link | None) -> Measuring:
         if link is None:

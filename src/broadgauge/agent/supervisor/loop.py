@@ -69,6 +69,7 @@ class Supervisor:
             self._measuring.begin(self._nodes.reshape(self._order.link), self._start_ranks)
             while self._measuring.is_under_way or not self._ending.is_over:
                 self._turn()
+            self._nodes.close()
             self._say(protocol.Ended())
             self._drain_events()
         except EmulationError as error:
@@ -184,6 +185,7 @@ class Supervisor:
 
         def begin(facts: LinkFacts | None) -> None:
             self._say(protocol.TrialStarts(facts=facts, notes=self._nodes.notes))
+            self._nodes.make_ready_for(order.command.task)
             self._watch.all_enter(Phase.RENDEZVOUS, time.monotonic())
             for rank in self._ranks:
                 self._tell(rank, order.command)

@@ -2,9 +2,8 @@
 
 By a block cgroup with a rate for the whole disk, which the rank itself makes or joins before it
 works and leaves after: that needs root on the node and nothing of its agent or platform. Ranks of
-emulated nodes give up root's capabilities, and are refused. Ranks of a node share a group by its
-name; the last one out removes it. All is done under a lock of the hierarchy's root, so a group of
-ours without processes is what a killed run left, and the next removes it.
+emulated nodes give up root's capabilities: their cluster has a group for theirs. Ranks of a node
+share a group by its name; the last one out removes it.
 
 Only the hierarchy of cgroup v1 (`blkio`) is used; where v2 owns `io` the throttle is refused: there
 a process that changes its group leaves its limits of memory and cores, too.
@@ -15,18 +14,25 @@ Source: Linux, Documentation/admin-guide: cgroup-v1/blkio-controller.rst; cgroup
 """
 
 import errno
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from broadgauge.messages.block_groups import (
+    PREFIX,
+    block_hierarchy,
+    cluster_group,
+    join_group,
+    locked,
+    own_group,
+    remove_left,
+)
 from broadgauge.messages.storage import StorageTask
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.storage.own_folder import refuse_missing
 from broadgauge.probes.trial import RefusedError
 
-PREFIX = "broadgauge-throttle-"
 _RATES = "blkio.throttle.{}_bps_device"
 
 
@@ -73,25 +79,29 @@ def throttled(
     """
     disk = disk_of(folder)
     root = block_hierarchy()
-    group, former = root / f"{PREFIX}{owner}", root / _own_group()
+    if root is None:
+        raise RefusedError(
+            "can't be throttled: cgroup v1 has no `blkio` here, and `io.max` of v2 is not used"
+        )
+    group, former = _place_of_groups(root) / f"{PREFIX}{owner}", own_group(root)
     if not (former / "cgroup.procs").exists():
         raise RefusedError(f"can't be throttled: this process's block cgroup is not below {root}")
     try:
-        with _locked(root):
-            _remove_left(root)
+        with locked(root):
+            remove_left(root)
             group.mkdir(exist_ok=True)
             for access, rate in (("read", read_byte_per_s), ("write", write_byte_per_s)):
                 (group / _RATES.format(access)).write_text(f"{disk} {rate}")
-            _move_to(group)
+            join_group(group)
     except OSError as error:
-        with suppress(OSError), _locked(root):  # no other rank is between making and joining it
+        with suppress(OSError), locked(root):  # no other rank is between making and joining it
             group.rmdir()
         raise RefusedError(f"can't be throttled: {_why_not(error, group)}") from None
     try:
         yield group
     finally:
-        with _locked(root):
-            _move_to(former)
+        with locked(root):
+            join_group(former)
             with suppress(OSError):  # other ranks of the node are still in it
                 group.rmdir()
 
@@ -111,50 +121,13 @@ def disk_of(folder: Path) -> str:
     return (block / "dev").read_text().strip()
 
 
+def _place_of_groups(root: Path) -> Path:
+    """The root, or what an emulated cluster has for its ranks."""
+    of_cluster = cluster_group(root)
+    return of_cluster if of_cluster.is_dir() else root
+
+
 def _why_not(error: OSError, group: Path) -> str:
     if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"{error.strerror}: {group}"
-    return (
-        f"this rank may make no group in {group.parent}, which takes root with its capabilities; "
-        "ranks of emulated nodes have none"
-    )
-
-
-def block_hierarchy() -> Path:
-    """Where the groups are. Raises RefusedError."""
-    for line in Path("/proc/self/mounts").read_text().splitlines():
-        _, where, kind, options, *_ = line.split()
-        if kind == "cgroup" and "blkio" in options.split(","):
-            return Path(where)
-    raise RefusedError(
-        "can't be throttled: cgroup v1 has no `blkio` here, and `io.max` of v2 is not used"
-    )
-
-
-def _own_group() -> str:
-    """Below the hierarchy's root."""
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
-        _, controllers, group = line.split(":", 2)
-        if "blkio" in controllers.split(","):
-            return group.lstrip("/")
-    return ""
-
-
-@contextmanager
-def _locked(root: Path) -> Iterator[None]:
-    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
-
-
-def _remove_left(root: Path) -> None:
-    for group in root.glob(f"{PREFIX}*"):
-        with suppress(OSError):  # the kernel keeps one that has processes
-            group.rmdir()
-
-
-def _move_to(group: Path) -> None:
-    (group / "cgroup.procs").write_text(str(os.getpid()))
+    return f"this rank may make no group in {group.parent}, which takes root with its capabilities"

@@ -4,6 +4,7 @@ from typing import Any, Self
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from broadgauge.messages.storage import Access
 from broadgauge.specs.base import AS_STORED, Name, Spec, placed_error
 from broadgauge.specs.units import ByteRate, show_bandwidth
 
@@ -25,6 +26,10 @@ class EmulatedDisk(Spec):
     """What comes from the disk at most: `500 MB/s`, `4 Gbit/s`, or a number of byte/s."""
     write: ByteRate
     """The same of what goes to it."""
+
+    def byte_per_s(self, access: Access) -> float:
+        """At most, of one node."""
+        return self.read if access == "read" else self.write
 
     @property
     def label(self) -> str:
