@@ -110,6 +110,17 @@ def test_making_many_samples_takes_its_time() -> None:
     assert many.expected_s - few.expected_s > BATCHES["samples"] * 0.1  # at 1 GB/s
 
 
+def test_a_warm_up_that_a_limit_may_end_is_told() -> None:
+    large = BATCHES | {"sample_size": "100 MiB"}
+    told = planned(workloads=[BATCHES, large | {"name": "large"}], storages=STORAGES[:1]).notes
+    (words,) = [note for note in told if "warm_up_s" in note]
+    assert words.startswith("large: its warm-up takes about ")
+    assert words.endswith("which `limits: {warm_up_s: 120}` may end")
+    patient = {"limits": {"warm_up_s": 36_000}}
+    told = planned(workloads=[large], storages=STORAGES[:1], **patient).notes
+    assert not [note for note in told if "warm_up_s" in note]
+
+
 def test_a_case_without_a_storage_has_the_key_that_it_had() -> None:
     (case,) = planned(workloads=[TRAIN], cluster={"shapes": ["1x1"], "backend": "gloo"}).cases
     stored = case.model_dump(mode="json", exclude={"storage"})

@@ -9,7 +9,7 @@ import typing
 import pydantic
 
 import broadgauge
-from broadgauge.specs.workloads.metrics import REGISTRY, unit_of
+from broadgauge.specs.workloads.metrics import METRICS, REGISTRY, unit_of
 
 PURE = (
     "messages",
@@ -101,3 +101,7 @@ def test_the_version_is_the_packages() -> None:
     from importlib.metadata import version
 
     assert version("broadgauge") == broadgauge.__version__
+
+
+def test_no_two_metrics_have_one_name() -> None:
+    assert len(REGISTRY) == len(METRICS)

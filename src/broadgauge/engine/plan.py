@@ -26,6 +26,7 @@ from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.machines.cluster import Cluster
 from broadgauge.specs.plan import BaselineRun, Plan
 from broadgauge.specs.platforms import Devices, PlatformKind
+from broadgauge.specs.time_limits import TimeLimits
 from broadgauge.specs.units import show_time
 from broadgauge.specs.workloads.training_config import TrainingConfig
 
@@ -81,6 +82,7 @@ def make_plan(
             *_inferred_notes(cases),
             *_config_notes(cases),
             *_guess_notes(cases, trials),
+            *_limit_notes(cases, limits),
         ),
     )
 
@@ -237,3 +239,17 @@ def _guess_notes(cases: tuple[Case, ...], trials_per_launch: int) -> tuple[str, 
     if trials_per_launch > 1:
         notes.append(f"{who}: one trial a launch, not {trials_per_launch}")
     return tuple(notes)
+
+
+def _limit_notes(cases: tuple[Case, ...], limits: TimeLimits) -> Iterator[str]:
+    """Which warm-ups may be ended as too long, as their times may be wrong by a factor of two?"""
+    longest_s: dict[str, float] = {}
+    for case in cases:
+        warm_up_s = in_engine(case.workload).warm_up_s(case)
+        if 2 * warm_up_s > limits.warm_up_s:
+            longest_s[case.workload.name] = max(warm_up_s, longest_s.get(case.workload.name, 0.0))
+    for name, seconds in longest_s.items():
+        yield (
+            f"{name}: its warm-up takes about {show_time(seconds)}, which "
+            f"`limits: {{warm_up_s: {limits.warm_up_s:g}}}` may end"
+        )

@@ -13,7 +13,7 @@ from tests.probes.storage.test_saving import ALONE, SHAPE
 
 from broadgauge.messages.storage import LoadPhase, ModelFormat
 from broadgauge.probes.devices import CpuDevice
-from broadgauge.probes.storage.held_model import POOL_BYTES, RandomBits, empty_model
+from broadgauge.probes.storage.held_model import BLOCKS_APART, POOL_BYTES, RandomBits, empty_model
 from broadgauge.probes.storage.loading import OneFileLoader
 from broadgauge.probes.storage.memory_needs import refuse_no_memory_to_load
 from broadgauge.probes.storage.model_files import SAFETENSORS, TORCH, save_safetensors
@@ -88,9 +88,15 @@ def test_tensors_differ_and_are_the_same_for_the_same_seed() -> None:
     assert torch.equal(first.view(torch.int16), again.view(torch.int16))
 
 
-def test_a_tensor_longer_than_the_bits_that_are_made_is_filled() -> None:
-    made = RandomBits(1).tensor((POOL_BYTES // 2 + 5,), torch.int16, 3)
-    assert torch.equal(made[-5:], made[:5])
+def test_a_tensor_longer_than_the_bits_that_are_made_repeats_them_elsewhere() -> None:
+    """All of it is filled, and no file system finds two blocks that are equal."""
+    words = POOL_BYTES // 4
+    made = RandomBits(1).tensor((2 * words + 5,), torch.int32, 3)
+    first, second, rest = made[:words], made[words : 2 * words], made[2 * words :]
+    assert torch.equal(first.roll(-BLOCKS_APART), second)
+    assert torch.equal(second.roll(-BLOCKS_APART)[:5], rest)
+    blocks = [{bytes(each) for each in part.view(-1, 1024).numpy()} for part in (first, second)]
+    assert not blocks[0] & blocks[1]
 
 
 def test_a_system_error_of_safetensors_is_told_as_that(tmp_path: Path) -> None:

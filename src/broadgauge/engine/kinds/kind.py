@@ -20,6 +20,11 @@ class KindInEngine(ABC):
         """How long does one trial take, its process group included? Wrong by a factor of two is
         normal."""
 
+    def warm_up_s(self, case: Case) -> float:
+        """How much of it is warm-up, where that grows with what is asked for? 0: it does not."""
+        del case
+        return 0.0
+
     @property
     @abstractmethod
     def uses_folder(self) -> bool:

@@ -13,7 +13,11 @@ from broadgauge.probes.devices import Device
 from broadgauge.probes.training.building import model_of
 
 POOL_BYTES = 1 << 24
-"""Random bytes that are made; tensors repeat them, each from another place on."""
+"""Random bytes that are made; tensors repeat them, each repetition from another place on, so that
+no file system saves by finding blocks that are equal."""
+BLOCKS_APART = 100_003
+"""By how many 32-bit words a tensor's repetitions differ in their place: more than a model has
+tensors."""
 
 
 def empty_model(shape: ModelShape, dtype: Any, device: Device, *, is_sharded: bool) -> Any:
@@ -49,11 +53,14 @@ class RandomBits:
 
     def fill(self, tensor: Any, number: int) -> None:
         """A contiguous one, with the bits of the tensor of this number."""
-        pool = self._pool.roll(4 * number).to(tensor.device)
+        pool = self._pool.to(tensor.device)
         flat = tensor.view(-1).view(torch.uint8)
         for start in range(0, len(flat), POOL_BYTES):
             part = flat[start : start + POOL_BYTES]
-            part.copy_(pool[: len(part)])
+            begin = 4 * (number + start // POOL_BYTES * BLOCKS_APART) % POOL_BYTES
+            head = pool[begin : begin + len(part)]
+            part[: len(head)].copy_(head)
+            part[len(head) :].copy_(pool[: len(part) - len(head)])
 
     def tensor(self, shape: Any, dtype: Any, number: int) -> Any:
         """A new one on the host."""
