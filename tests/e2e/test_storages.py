@@ -255,6 +255,10 @@ def test_a_checkpoint_that_nobody_could_load_is_refused(tmp_path: Path) -> None:
     (record,) = records_of(only_run(tmp_path))
     assert record["error"]["kind"] == "refused"
     assert "nodes do not share /dev/shm" in record["error"]["message"]
+    assert record["findings"] == []  # its words say it all: nothing of it is a crash
+    log = (only_run(tmp_path) / "logs" / "b0.l0.rank0.log").read_text()
+    assert "refused: nodes do not share /dev/shm" in log
+    assert "Traceback" not in log
 
 
 LONG = """\

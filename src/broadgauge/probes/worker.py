@@ -29,7 +29,7 @@ from broadgauge.probes.groups import Rendezvous
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.process_age import process_age_s
 from broadgauge.probes.training.probe import measure_training
-from broadgauge.probes.trial import Trial
+from broadgauge.probes.trial import RefusedError, Trial
 
 
 def main() -> int:
@@ -52,11 +52,19 @@ def main() -> int:
         try:
             run_trial(trial, rendezvous)
         except BaseException as error:  # noqa: BLE001  a rank reports whatever ends it
-            traceback.print_exc()
+            _log(error)
             channel.send(describe_failure(trial.trial_id, error))
             _leave_failed()
         channel.send(Done(trial_id=trial.trial_id))
     return 0
+
+
+def _log(error: BaseException) -> None:
+    """A refusal is no crash: its words say it all."""
+    if isinstance(error, RefusedError):
+        sys.stderr.write(f"refused: {error}\n")
+    else:
+        traceback.print_exc()
 
 
 def run_trial(trial: Trial, rendezvous: Rendezvous) -> None:
