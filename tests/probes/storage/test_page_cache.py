@@ -2,6 +2,8 @@
 
 import mmap
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broadgauge.agent.emulated.namespaces import needs_user_namespace
 from broadgauge.probes.storage.cache_proof import SeenRead, proof_of
 from broadgauge.probes.storage.file_systems import FileSystem, file_system_of
 from broadgauge.probes.storage.page_cache import (
@@ -141,3 +144,36 @@ def test_a_file_is_read_into_memory_whole(file: Path) -> None:
     fill_cache([file])
     assert cached_bytes(fd) in (None, SIZE)
     os.close(fd)
+
+
+ON_OVERLAY = """
+import os, sys
+from broadgauge.probes.storage.page_cache import cached_bytes
+with open(sys.argv[1], "w+b") as file:
+    file.write(bytes(1 << 20))
+    file.flush()
+    print(cached_bytes(file.fileno()))
+"""
+
+
+@pytest.mark.namespaces
+def test_nobody_says_what_is_in_memory_of_a_containers_own_layer(tmp_path: Path) -> None:
+    """The kernel would say 0 of a file that was just written, and a read would be proven cold."""
+    below, above, work, merged = (tmp_path / name for name in ("below", "above", "work", "merged"))
+    for folder in (below, above, work, merged):
+        folder.mkdir()
+    options = f"lowerdir={below},upperdir={above},workdir={work}"
+    user = ("--user", "--map-root-user") if needs_user_namespace() else ()
+    mounted = f'mount -t overlay overlay -o {options} {merged} && exec "$0" "$@"'
+    program = (sys.executable, "-c", ON_OVERLAY, str(merged / "file"))
+    ran = subprocess.run(
+        ["unshare", *user, "--mount", "sh", "-c", mounted, *program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "None\n"), ran.stderr
+    overlay = FileSystem(kind="overlay", source="overlay", mounted_at="/")
+    seen = SeenRead(size_bytes=SIZE, device_bytes=0, cached_before_bytes=None)
+    assert proof_of(seen, overlay).state == "unknown"
+    assert proof_of(replace(seen, device_bytes=SIZE), overlay).state == "cold"

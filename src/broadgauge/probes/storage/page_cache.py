@@ -13,7 +13,11 @@ from pathlib import Path
 
 CACHESTAT = 451
 """Of all architectures. Source: Linux, include/uapi/asm-generic/unistd.h."""
+OVERLAY = 0x794C7630
+"""Source: Linux, include/uapi/linux/magic.h."""
 READ_BYTES = 1 << 20
+_STATFS_BYTES = 256
+"""More than any architecture's `struct statfs` takes."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -33,7 +37,10 @@ class _Counts(ctypes.Structure):
 
 
 def cached_bytes(fd: int) -> int | None:
-    """Of an open file, whole pages; None: this kernel does not say, or not of a file of others."""
+    """Of an open file, whole pages; None: this kernel does not say, or not of a file of others, or
+    it would say 0 of each file, as of an overlay's (a container's own layer). Raises OSError."""
+    if _file_system_number(fd) == OVERLAY:
+        return None
     counts, whole = _Counts(), _Range(0, 0)
     if _LIBC.syscall(CACHESTAT, fd, ctypes.byref(whole), ctypes.byref(counts), 0) == 0:
         return int(counts.cached) * _PAGE_BYTES
@@ -41,6 +48,15 @@ def cached_bytes(fd: int) -> int | None:
     if number in (errno.ENOSYS, errno.EPERM, errno.EOPNOTSUPP, errno.EBADF):
         return None
     raise OSError(number, os.strerror(number))
+
+
+def _file_system_number(fd: int) -> int:
+    """Source: fstatfs(2): the first word of what it fills, of which 32 bits count."""
+    status = ctypes.create_string_buffer(_STATFS_BYTES)
+    if _LIBC.fstatfs(fd, status) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return int(ctypes.c_uint32.from_buffer(status).value)
 
 
 def fill_cache(paths: Iterable[Path]) -> None:

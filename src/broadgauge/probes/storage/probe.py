@@ -32,13 +32,14 @@ from broadgauge.probes.storage.raw_files import (
 )
 from broadgauge.probes.storage.stopwatch import Timed
 from broadgauge.probes.storage.throttle import throttled_as_told
+from broadgauge.probes.storage.told_to_end import cleaning_when_told_to_end
 from broadgauge.probes.trial import RefusedError, Trial
 
 
 def measure_storage(trial: Trial, task: StorageTask, device: Device) -> None:
     """Raises RefusedError where the storage can't be used, and OSError where it fails."""
     trial.begin_phase(Phase.WARM_UP)
-    with throttled_as_told(task, trial.identity):
+    with cleaning_when_told_to_end(), throttled_as_told(task, trial.identity):
         _measure_phase(trial, task, device)
 
 
