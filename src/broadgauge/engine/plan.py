@@ -23,6 +23,7 @@ from broadgauge.engine.shapes import resolve_cluster
 from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
+from broadgauge.specs.kubernetes.storage_places import words_in_pods
 from broadgauge.specs.machines.cluster import Cluster
 from broadgauge.specs.plan import BaselineRun, Plan
 from broadgauge.specs.platforms import Devices, PlatformKind
@@ -79,6 +80,7 @@ def make_plan(
             *notes,
             *_model_notes(cases),
             *_storage_notes(cases),
+            *_pod_storage_notes(experiment, cases),
             *_inferred_notes(cases),
             *_config_notes(cases),
             *_guess_notes(cases, trials),
@@ -191,6 +193,19 @@ def _storage_notes(cases: tuple[Case, ...]) -> tuple[str, ...]:
     storages = (case.storage for case in cases if case.storage is not None)
     words = ((f"storage {each.name}", each.what_it_is) for each in storages)
     return tuple(dict.fromkeys(f"{name}: {what}" for name, what in words if what is not None))
+
+
+def _pod_storage_notes(experiment: Experiment, cases: tuple[Case, ...]) -> tuple[str, ...]:
+    """Which storages are no volume of the user's in pods? Each text once."""
+    if "kubernetes" not in experiment.platforms:
+        return ()
+    words = (
+        (each.storage.name, words_in_pods(each.storage, experiment.kubernetes, each.workload.name))
+        for each in cases
+        if each.storage is not None and each.platform in (None, "kubernetes")
+    )
+    texts = (f"storage {name} in pods: {what}" for name, what in words if what is not None)
+    return tuple(dict.fromkeys(texts))
 
 
 def _inferred_notes(cases: tuple[Case, ...]) -> tuple[str, ...]:

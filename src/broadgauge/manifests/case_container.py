@@ -8,10 +8,11 @@ from broadgauge.manifests.fabric_parts import rank_mounts
 from broadgauge.manifests.job import PodJob
 from broadgauge.manifests.pod_parts import OF_ANY_USER, plain_variables, secret_variables
 from broadgauge.manifests.pod_template import PodContents, rank_container
-from broadgauge.manifests.volumes import CASE, FILES, PROGRAM, SCRATCH, mounted, mounted_case
+from broadgauge.manifests.volumes import CASE, FILES, PROGRAM, mounted, mounted_case
 from broadgauge.manifests.waiting import prepared_variables
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.messages.asked_network import network_word
+from broadgauge.specs.kubernetes.pod_volumes import WORK
 
 FIRST_PORT = 29_500
 """Of the ranks' rendezvous: torchrun's default."""
@@ -36,7 +37,7 @@ def entrypoint_arguments(job: PodJob) -> list[str]:
         *("--leader", names.leader_address(job)),
         *("--port", str(FIRST_PORT)),
         *("--launches", str(job.launches)),
-        *("--folder", f"{SCRATCH}/work" if working is None else working),
+        *("--folder", WORK if working is None else working),
     ]
     if job.files:
         words += ["--files", FILES]

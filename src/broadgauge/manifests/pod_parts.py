@@ -5,8 +5,8 @@ from collections.abc import Container, Mapping
 from broadgauge.manifests import security
 from broadgauge.manifests.expansion import not_expanded
 from broadgauge.manifests.job import JobPods
-from broadgauge.manifests.volumes import SCRATCH
 from broadgauge.manifests.yaml_text import Manifest
+from broadgauge.specs.kubernetes.pod_volumes import SCRATCH
 from broadgauge.specs.kubernetes.settings import SecretRef, Toleration
 
 OF_ANY_USER = {

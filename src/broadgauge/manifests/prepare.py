@@ -21,10 +21,11 @@ from broadgauge.manifests.prepared import (
     order_text,
 )
 from broadgauge.manifests.resources import cpu_quantity
-from broadgauge.manifests.volumes import PROGRAM, SCRATCH, mounted_claim
+from broadgauge.manifests.volumes import PROGRAM, mounted_claim
 from broadgauge.manifests.yaml_text import Manifest
 from broadgauge.messages.prepare_order import VARIABLE
 from broadgauge.specs.kubernetes.pod_prepare import PodPrepare
+from broadgauge.specs.kubernetes.pod_volumes import SCRATCH
 from broadgauge.specs.kubernetes.settings import NO_SIDECAR
 
 FOLDER = "35-prepare"

@@ -15,7 +15,6 @@ from broadgauge.manifests.pod_template import SAYS_WHY, PodContents, container, 
 from broadgauge.manifests.volumes import (
     FILES,
     ORDERS,
-    SCRATCH,
     TOPOLOGY,
     mounted,
     mounted_for_leader,
@@ -29,6 +28,7 @@ from broadgauge.messages.pod_start import (
     POD_NAME_VARIABLE,
     TOKEN_VARIABLE,
 )
+from broadgauge.specs.kubernetes.pod_volumes import SCRATCH, WORK
 from broadgauge.specs.kubernetes.settings import SecretRef
 
 LEADER = "leader"
@@ -105,7 +105,7 @@ def _leader_words(pods: LedPods) -> list[str]:
 def _agent_words(pods: LedPods) -> list[str]:
     """A command's own `working_directory` is its launches', and starts at this folder."""
     working = pods.settings.working_folder
-    words = [*_words(pods), "--folder", f"{SCRATCH}/work" if working is None else working]
+    words = [*_words(pods), "--folder", WORK if working is None else working]
     if pods.files:
         words += ["--files", FILES]
     return [not_expanded(word) for word in words]

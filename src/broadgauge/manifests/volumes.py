@@ -8,13 +8,12 @@ from broadgauge.manifests.asked_network import is_status_needed
 from broadgauge.manifests.config_maps import file_keys
 from broadgauge.manifests.job import JobPods
 from broadgauge.manifests.yaml_text import Manifest
-from broadgauge.specs.kubernetes.pod_volumes import OURS, Volume
+from broadgauge.specs.kubernetes.pod_volumes import OURS, SCRATCH, Volume
 from broadgauge.specs.kubernetes.settings import Kubernetes
 
 PROGRAM = f"{OURS}/program"
 CASE = f"{OURS}/case"
 FILES = f"{OURS}/files"
-SCRATCH = f"{OURS}/scratch"
 ADDRESSES = f"{OURS}/addresses"
 ORDERS = f"{OURS}/orders"
 TOPOLOGY = f"{OURS}/topology"

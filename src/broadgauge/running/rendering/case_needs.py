@@ -10,6 +10,7 @@ from broadgauge.specs.case import Case
 from broadgauge.specs.errors import InputError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.kubernetes.settings import Kubernetes
+from broadgauge.specs.kubernetes.storage_places import unwritable_volume
 
 
 def check_workloads(experiment: Experiment) -> None:
@@ -77,6 +78,20 @@ def refuse_gpus(resources: Iterable[str], settings: Kubernetes) -> None:
                 f"networks[].kubernetes.resources: {name} are the pods' GPUs",
                 hint="the resource that gives the NIC or /dev/infiniband",
             )
+
+
+def check_storage(settings: Kubernetes, case: Case) -> None:
+    """Raises InputError for a storage on a volume to which no pod may write."""
+    storage = case.storage
+    if storage is None:
+        return
+    volume = unwritable_volume(storage, settings, case.workload.name)
+    if volume is not None:
+        raise InputError(
+            f"storages.{storage.name}.path: {storage.path} is on the volume {volume.name}, which "
+            "pods can't write to, and each phase writes what it reads",
+            hint="a claim without `is_read_only`, with `access: ReadWriteMany`",
+        )
 
 
 def files_below(subfolder: str, named: Iterable[str]) -> list[str]:

@@ -24,6 +24,7 @@ from broadgauge.running.experiments import LoadedExperiment
 from broadgauge.running.kinds.registry import in_running
 from broadgauge.running.rendering.case_needs import (
     check_needed,
+    check_storage,
     check_workloads,
     files_below,
     is_fed,
@@ -106,6 +107,7 @@ def _jobs(
         _check_name(f"{prefix}-{word}", case)
         kind = in_running(case.workload)
         refuse_secrets(case, kind.own_words)
+        check_storage(experiment.kubernetes, case)
         settings, subfolder = where(experiment.kubernetes, kind.folder, case)
         named = files_below(subfolder, kind.named_files)
         if settings.working_folder is None:

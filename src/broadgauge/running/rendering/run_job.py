@@ -20,6 +20,7 @@ from broadgauge.running.experiments import LoadedExperiment
 from broadgauge.running.kinds.registry import in_running
 from broadgauge.running.rendering.case_needs import (
     check_needed,
+    check_storage,
     check_workloads,
     files_below,
     is_fed,
@@ -123,6 +124,7 @@ def _named_files(settings: Kubernetes, cases: Sequence[Case], folder: Path) -> I
     for case in cases:
         kind = in_running(case.workload)
         refuse_secrets(case, kind.own_words)
+        check_storage(settings, case)
         own, subfolder = where(settings, kind.folder, case)
         if own.working_folder is None:
             check_needed(case, kind.needed_files, folder / subfolder)

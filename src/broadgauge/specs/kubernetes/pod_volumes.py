@@ -11,6 +11,10 @@ from broadgauge.specs.units import CapacityBytes
 
 OURS = "/broadgauge"
 """Where our own volumes are mounted; a user's may not be there."""
+SCRATCH = f"{OURS}/scratch"
+"""Of each pod alone: home and temporary folder of its processes."""
+WORK = f"{SCRATCH}/work"
+"""Where ranks run, where no `working_folder` says it."""
 _OF_THE_KERNEL = ("/proc/", "/sys/")
 _OF_THE_SYSTEM = ("/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sys", "/usr")
 
