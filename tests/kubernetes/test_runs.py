@@ -136,6 +136,49 @@ def assert_environment(user: User) -> None:
     assert environment["variables"]["GLOO_SOCKET_IFNAME"] in ("eth0", "net1", "net2")
 
 
+SMALL = {"layers": 1, "hidden": 64, "heads": 2, "seq_len": 16, "vocabulary": 128}
+BOTH = ["claim", "own"]
+PHASES: list[dict[str, Any]] = [
+    {"phase": "raw", "name": "raw", "size": "1 MiB", "storages": BOTH},
+    {"phase": "load", "name": "loaded", "model": SMALL, "storages": BOTH},
+    {"phase": "batches", "name": "batches", "samples": 8, "sample_size": "4 KiB", "storages": BOTH},
+    {"phase": "checkpoint", "name": "saved", "model": SMALL, "storages": ["claim"]},
+    {"phase": "raw", "name": "slowed", "size": "1 MiB", "storages": ["slow"]},
+]
+THROTTLED = {"read": "400 MB/s", "write": "200 MB/s"}
+
+
+def test_storages_are_measured_in_the_pods_of_one_job(user: User) -> None:
+    """On a claim that they share, and on each pod's own disk; throttled none is, as no pod may."""
+    user.write(
+        kubernetes={
+            "volumes": [
+                {"name": "data", "mount": "/data", "size_bytes": "1 GiB", "storage_class": "folder"}
+            ],
+            "fs_group": ANY_UID,
+        },
+        storages=[
+            {"name": "claim", "path": "/data"},
+            {"name": "own", "path": "."},
+            {"name": "slow", "path": "/data", "emulated": THROTTLED},
+        ],
+        workloads=[{"kind": "storage", "repetitions": 1, **phase} for phase in PHASES],
+    )
+    user.give_rights()
+    output = user.run(exit_code=ExitCode.TRIALS_FAILED)
+    records = user.records()
+    found = {(each["workload"], each["network"].split(", ")[1]): each for each in records}
+    refused = found.pop(("slowed", "slow"))
+    assert "storage `slow` can't be throttled: " in refused["error"]["message"]
+    assert len(found) == 7, output
+    for (name, _), record in found.items():
+        assert record["status"] == "ok", output
+        assert len(record["file_accesses"]) == (2 if name == "raw" else 1)
+    assert "storage own in pods: /broadgauge/scratch/work is each pod's own emptyDir" in output
+    assert "storage claim in pods" not in output
+    assert user.left() == []
+
+
 def test_a_trainjob_measures_and_its_pods_go_with_it(scripted: User) -> None:
     """One JobSet is made of it: none again while it is being deleted."""
     scripted.write(kubernetes={"job": "trainjob"}, launches=2)
