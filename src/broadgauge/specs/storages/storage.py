@@ -49,8 +49,9 @@ class Storage(Spec):
     name: Name
     """Names it in tables, labels and selectors."""
     path: str = Field(min_length=1, max_length=4096)
-    """A folder that is there on every node; a relative one starts at the experiment's. Broadgauge
-    makes one of its own in it, and touches nothing else."""
+    """A folder that is there on every node; a relative one starts at the experiment's, on hosts at
+    their `working_folder`, in pods where ranks run. In pods it is a mount of `kubernetes.volumes`.
+    Broadgauge makes one of its own in it, and touches nothing else."""
     like: str | None = None
     """A storage of the catalog (`broadgauge catalog list storage`): the three keys below are its
     own where they are not given."""
