@@ -9,8 +9,10 @@ from tests.running.rendering.experiments import container_of, objects_of, pods_o
 from tests.running.rendering.runs import small_run
 
 from broadgauge.agent import bundle
+from broadgauge.messages.storage_memory import WORKER_BYTES
 from broadgauge.probes.without_agent import BLOCK_WORD
 from broadgauge.specs.errors import InputError
+from broadgauge.specs.workloads.workload import GptModel
 
 MODEL = "{layers: 1, hidden: 64, heads: 2, vocabulary: 128, seq_len: 16}"
 TEXT = f"""
@@ -82,6 +84,29 @@ def test_a_volume_that_pods_only_read_is_refused(tmp_path: Path, override: str) 
     for make in (rendered, small_run):
         with pytest.raises(InputError, match=r"storages\.claim\.path: .* pods can't write to"):
             make(tmp_path, override, text=TEXT)
+
+
+def memory_of(folder: Path, *overrides: str) -> list[dict[str, int]]:
+    """Of each workload's pods: the parts beside processes, by name."""
+    found = rendered(folder, *overrides, text=TEXT)
+    return [
+        {part.what: part.size_bytes for part in job.memory_need.parts[3:]} for job in found.jobs
+    ]
+
+
+def test_pods_ask_for_what_their_phase_holds(tmp_path: Path) -> None:
+    """A state twice: 12 bytes a parameter; a model's file and tensors, and the model."""
+    large = "{layers: 24, hidden: 1024, heads: 16}"
+    parameters = GptModel(layers=24, hidden=1024, heads=16).parameters
+    sets = [f"workloads.{name}.model={large}" for name in ("saved", "loaded")]
+    raw, saved, loaded, batches = memory_of(tmp_path, *sets, "workloads.batches.workers=10")
+    assert raw == {}
+    (state_bytes,) = saved.values()
+    assert 24 * parameters <= state_bytes < 25 * parameters
+    (model_bytes,) = loaded.values()
+    assert 6 * parameters <= model_bytes < 7 * parameters
+    (workers_bytes,) = batches.values()
+    assert workers_bytes >= 10 * WORKER_BYTES
 
 
 @pytest.mark.slow

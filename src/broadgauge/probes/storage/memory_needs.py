@@ -1,6 +1,12 @@
 """Is there memory to save a state or to load a model, on this node?"""
 
 from broadgauge.messages.storage import CheckpointPhase, LoadPhase
+from broadgauge.messages.storage_memory import (
+    RanksOfNode,
+    bytes_to_load,
+    bytes_to_save,
+    own_share_bytes,
+)
 from broadgauge.probes.devices import CpuDevice, Device
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.trial import RefusedError
@@ -9,18 +15,12 @@ from broadgauge.probes.trial import RefusedError
 def refuse_no_memory_to_save(
     phase: CheckpointPhase, identity: RankIdentity, device: Device
 ) -> None:
-    """What is saved, and a second state beside it: gradients, as AdamW's first step makes its
-    moments, then what is staged or read back. On the host of GPUs one copy of what a rank saves."""
-    own_bytes = phase.files_bytes / (identity.world_size if phase.is_sharded else 1)
-    saved_bytes = own_bytes if phase.state_dict == "sharded" else phase.files_bytes
-    if device.torch_device.type == "cpu":
-        gathered_bytes = saved_bytes - own_bytes  # of rank 0 alone
-        host_bytes = 2 * own_bytes * identity.local_world_size + gathered_bytes
-    else:
-        _refuse_more("a checkpoint", phase.files_bytes, 2 * own_bytes, device)
-        num_writers = identity.local_world_size if phase.state_dict == "sharded" else 1
-        host_bytes = saved_bytes * num_writers
-    _refuse_more("a checkpoint", phase.files_bytes, host_bytes, CpuDevice())
+    """On GPUs the state, and a second one beside it, is theirs."""
+    ranks = _ranks_of_node(identity, device)
+    if ranks.is_on_gpus:
+        of_gpu = 2 * own_share_bytes(phase, ranks)
+        _refuse_more("a checkpoint", phase.files_bytes, of_gpu, device)
+    _refuse_more("a checkpoint", phase.files_bytes, bytes_to_save(phase, ranks), CpuDevice())
 
 
 def refuse_no_memory_to_load(
@@ -32,25 +32,28 @@ def refuse_no_memory_to_load(
     is_for_all: bool,
     is_on_memory: bool,
 ) -> None:
-    """What a rank holds, and a whole tensor of `largest_bytes`; on the host also what it reads
-    whole, or all tensors where it writes them, of safetensors both twice: the file and its tensors
-    (save_file copies them before safetensors 0.6). Pages of mapped files are the kernel's.
-    `is_for_all`: does node 0 write for all? Else each node writes. `is_on_memory`: are the files
-    memory themselves?"""
-    own_bytes = phase.files_bytes / (identity.world_size if phase.is_sharded else 1)
-    is_first_node = identity.node == 0
-    num_readers = int(is_first_node) if phase.is_broadcast else identity.local_world_size
-    copies = 2 if phase.format == "safetensors" else 1
-    is_read_whole = phase.format != "distributed" and not phase.is_mapped
-    read_bytes = phase.files_bytes * copies * num_readers if is_read_whole else 0
-    written_bytes = phase.files_bytes * copies if is_first_node or not is_for_all else 0
-    host_bytes: float = max(read_bytes, written_bytes)
-    host_bytes += largest_bytes * identity.local_world_size + phase.files_bytes * is_on_memory
-    if device.torch_device.type == "cpu":
-        host_bytes += own_bytes * identity.local_world_size
-    else:
-        _refuse_more("a model", phase.files_bytes, own_bytes + largest_bytes, device)
+    """As `bytes_to_load` takes them. On GPUs what a rank holds, and a whole tensor, is theirs."""
+    ranks = _ranks_of_node(identity, device)
+    host_bytes = bytes_to_load(
+        phase,
+        ranks,
+        largest_bytes=largest_bytes,
+        is_for_all=is_for_all,
+        is_on_memory=is_on_memory,
+    )
+    if ranks.is_on_gpus:
+        of_gpu = own_share_bytes(phase, ranks) + largest_bytes
+        _refuse_more("a model", phase.files_bytes, of_gpu, device)
     _refuse_more("a model", phase.files_bytes, host_bytes, CpuDevice())
+
+
+def _ranks_of_node(identity: RankIdentity, device: Device) -> RanksOfNode:
+    return RanksOfNode(
+        world_size=identity.world_size,
+        ranks_per_node=identity.local_world_size,
+        is_first=identity.node == 0,
+        is_on_gpus=device.torch_device.type != "cpu",
+    )
 
 
 def _refuse_more(what: str, size_bytes: int, needed_bytes: float, device: Device) -> None:

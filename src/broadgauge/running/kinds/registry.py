@@ -26,6 +26,6 @@ def in_running(workload: Workload) -> KindInRunning:
         case CommandWorkload():
             return CommandInRunning(workload)
         case StorageWorkload():
-            return StorageInRunning()
+            return StorageInRunning(workload)
         case _:
             assert_never(workload)
