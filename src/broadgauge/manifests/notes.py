@@ -62,8 +62,7 @@ def _requested_memory(jobs: Sequence[PodJob]) -> Iterator[str]:
         each = ", ".join(f"{show_size(size)} ({label})" for label, size in asked.items())
         yield (
             f"memory that a pod asks for, by the memory model, without a limit: {each}. Its parts "
-            "stand in the job's file; what is in none of them does not run. "
-            "`kubernetes.memory_bytes` sets request and limit"
+            "stand in the job's file. `kubernetes.memory_bytes` sets request and limit"
         )
 
 
