@@ -13,7 +13,7 @@ from tests.throttling import RATES, skip_unless_throttled
 from broadgauge.messages.block_groups import PREFIX
 from broadgauge.messages.storage import RawPhase, StorageTask, Throttle
 from broadgauge.probes.identity import RankIdentity
-from broadgauge.probes.storage.raw_files import random_request, read_file, write_file
+from broadgauge.probes.storage.raw_files import random_requests, read_file, write_file
 from broadgauge.probes.storage.throttle import disk_of, throttled, throttled_as_told
 from broadgauge.probes.trial import RefusedError
 
@@ -159,11 +159,12 @@ def test_a_storage_that_is_not_there_is_told_as_without_a_throttle(tmp_path: Pat
 
 @pytest.mark.measured
 def test_direct_streams_run_at_the_rates_that_are_set(folder: Path, judgement: Note) -> None:
-    path, size_bytes, request = folder / "stream", 1 << 30, random_request(1 << 20)
+    path, size_bytes = folder / "stream", 1 << 30
+    requests = random_requests(size_bytes, 1 << 20)
     rates = {"read_byte_per_s": 200_000_000, "write_byte_per_s": 100_000_000}
     with throttled(folder, f"measured-{os.getpid()}", **rates):
-        write = write_file(path, size_bytes, request, is_direct=True)
-        read = read_file(path, len(request), is_direct=True)
+        write = write_file(path, requests, is_direct=True)
+        read = read_file(path, requests.request_bytes, is_direct=True)
     for access, timed in (("read", read), ("write", write)):
         asked, reached = rates[f"{access}_byte_per_s"], size_bytes / timed.seconds
         is_right = reached == pytest.approx(asked, rel=0.05)

@@ -25,7 +25,7 @@ from broadgauge.probes.storage.page_cache import cached_bytes, let_go
 from broadgauge.probes.storage.process_io import io_since, process_io
 from broadgauge.probes.storage.raw_files import (
     holds,
-    random_request,
+    random_requests,
     read_file,
     refuse_no_direct,
     write_file,
@@ -78,13 +78,14 @@ class _Raw:
         self.trial, self.task, self.phase = trial, task, phase
         self.path = folder / "raw"
         self.file_system = file_system_of(folder)
-        self.request = random_request(min(phase.request_bytes, phase.size_bytes))
+        request_bytes = min(phase.request_bytes, phase.size_bytes)
+        self.requests = random_requests(phase.size_bytes, request_bytes)
 
     def measure(self) -> None:
         if self.phase.is_direct:
             refuse_no_direct(self.path.parent)
-        write_file(self.path, self.phase.size_bytes, self.request, is_direct=self.phase.is_direct)
-        if not holds(self.path, self.phase.size_bytes, self.request):
+        write_file(self.path, self.requests, is_direct=self.phase.is_direct)
+        if not holds(self.path, self.requests):
             raise RefusedError(f"{self.path} does not hold what was written to it")
         self.trial.begin_phase(Phase.MEASURE)
         for number in range(self.task.repetitions):
@@ -95,9 +96,7 @@ class _Raw:
     def _write(self, label: str) -> None:
         self.path.unlink()  # to drop what was in it is no part of a write
         with self.trial.between_marks(label):
-            timed = write_file(
-                self.path, self.phase.size_bytes, self.request, is_direct=self.phase.is_direct
-            )
+            timed = write_file(self.path, self.requests, is_direct=self.phase.is_direct)
         self.trial.say(self._access(label, "write", timed))
 
     def _read(self, label: str) -> None:
@@ -110,7 +109,9 @@ class _Raw:
             os.close(fd)
         with self.trial.between_marks(label):
             before = process_io()
-            timed = read_file(self.path, len(self.request), is_direct=self.phase.is_direct)
+            timed = read_file(
+                self.path, self.requests.request_bytes, is_direct=self.phase.is_direct
+            )
             counted = io_since(before)
         seen = SeenRead(
             size_bytes=self.phase.size_bytes,
