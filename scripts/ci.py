@@ -31,6 +31,7 @@ DEBIAN_PACKAGES = {
     "jq": "jq",
     "pdftoppm": "poppler-utils",
     "unshare": "util-linux",
+    "mkfs.btrfs": "btrfs-progs",
     "ip": "iproute2",
     "cc": "gcc libc6-dev",
     "ssh": "openssh-client",

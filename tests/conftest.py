@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -70,6 +71,19 @@ def missing_sshd() -> str | None:
     return f"no {', '.join(lacking)}: {install}" if lacking else None
 
 
+def missing_btrfs() -> str | None:
+    if os.geteuid():
+        return "not root"
+    lacking = [name for name in ("btrfs", "mkfs.btrfs", "unshare") if shutil.which(name) is None]
+    if lacking:
+        return f"no {', '.join(lacking)}: apt install btrfs-progs"
+    if "btrfs" in Path("/proc/filesystems").read_text().split():
+        return None
+    found = shutil.which("modprobe")
+    is_there = found and not subprocess.run([found, "--quiet", "btrfs"], check=False).returncode
+    return None if is_there else "this kernel has no Btrfs"
+
+
 def missing_image_tools() -> str | None:
     lacking = [name for name in ("mmdebstrap", "buildah") if shutil.which(name) is None]
     return f"no {', '.join(lacking)}: apt install mmdebstrap buildah" if lacking else None
@@ -87,6 +101,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "gpu": missing_gpus,
     "root": lambda: None if os.geteuid() == 0 else "not root",
     "sshd": missing_sshd,
+    "btrfs": missing_btrfs,
     "images": missing_image_tools,
     "kubernetes": missing_control_plane,
     "browser": lambda: None if CHROMIUM else "no Chromium: apt install chromium",

@@ -12,6 +12,7 @@ from torch.distributed.checkpoint.state_dict import get_model_state_dict
 
 from broadgauge.messages.storage import LoadPhase
 from broadgauge.probes.devices import Device
+from broadgauge.probes.storage.distributed_saving import TimedWriter
 from broadgauge.probes.storage.held_model import RandomBits
 from broadgauge.probes.storage.loading import Loaded, Loader
 from broadgauge.probes.storage.saving import in_the_systems_words
@@ -34,7 +35,8 @@ class DistributedLoader(Loader):
         del is_writer  # each its part
         self._fill()
         with in_the_systems_words():
-            dcp.save(self._state(), checkpoint_id=folder, process_group=self.group)
+            # That one keeps the system's words on their way to other ranks.
+            dcp.save(self._state(), storage_writer=TimedWriter(folder), process_group=self.group)
 
     def files(self, folder: Path) -> list[Path]:
         return sorted(folder.iterdir())

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from broadgauge.messages.storage import LoadPhase
-from broadgauge.probes.storage.saving import in_the_systems_words
+from broadgauge.probes.storage.saving import TimedFile, in_the_systems_words
 from broadgauge.probes.storage.stopwatch import Stopwatch
 from broadgauge.probes.storage.timed_reading import ReadCalls
 from broadgauge.probes.trial import RefusedError
@@ -58,8 +58,9 @@ def write_model(phase: LoadPhase, path: Path, tensors: dict[str, Any]) -> None:
     if phase.format == "safetensors":
         save_safetensors(tensors, path)
     else:
-        with in_the_systems_words():
-            torch.save(tensors, path)
+        # A path would be torch's own to write to, which says of a full disk no number.
+        with in_the_systems_words(), TimedFile(path) as file:
+            torch.save(tensors, file)
 
 
 def save_safetensors(tensors: dict[str, Any], path: Path) -> None:

@@ -4,7 +4,10 @@ Ranks begin each repetition together, and each says its own time: a rank that is
 waited for in the next one's figures.
 """
 
+import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from broadgauge.messages.storage import (
@@ -39,8 +42,23 @@ from broadgauge.probes.trial import RefusedError, Trial
 def measure_storage(trial: Trial, task: StorageTask, device: Device) -> None:
     """Raises RefusedError where the storage can't be used, and OSError where it fails."""
     trial.begin_phase(Phase.WARM_UP)
-    with cleaning_when_told_to_end(), throttled_as_told(task, trial.identity):
+    with (
+        cleaning_when_told_to_end(),
+        throttled_as_told(task, trial.identity),
+        _naming(task.folder),
+    ):
         _measure_phase(trial, task, device)
+
+
+@contextmanager
+def _naming(folder: str) -> Iterator[None]:
+    """Of a write that finds no room the kernel does not say where."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename is None:
+            raise OSError(error.errno, error.strerror, folder) from error
+        raise
 
 
 def _measure_phase(trial: Trial, task: StorageTask, device: Device) -> None:
