@@ -157,3 +157,14 @@ def test_a_rank_that_reads_no_file_says_nothing_of_the_cache() -> None:
 def test_loads_of_ranks_that_were_cold_and_warm_are_unknown() -> None:
     (row,) = merged([load(1.0)], [load(1.0, cache="warm")], workload=LOAD).file_accesses
     assert row.cache == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("told", "merged_ratio"), [((1.0, 0.5), 0.75), ((1.0, None), None), ((None, None), None)]
+)
+def test_what_file_systems_hold_is_known_of_all_ranks_or_not(
+    told: tuple[float | None, ...], merged_ratio: float | None
+) -> None:
+    ranks = [[replace(said("write", 0, 1.0), held_ratio=ratio)] for ratio in told]
+    (row,) = merged(*ranks).file_accesses
+    assert row.held_ratio == merged_ratio

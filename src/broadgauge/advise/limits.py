@@ -28,6 +28,9 @@ THROTTLED_MOST = 1.05
 tests/probes/storage/test_throttle.py."""
 THROTTLED_S = 2.0
 """How long a repetition should take at that limit: what passes at once is a tenth of a second's."""
+HELD_LEAST = 0.95
+"""Of its files' bytes that a file system holds: below that a device that moved all of them would
+take more than a twentieth longer."""
 STORAGE_SHARE = 0.5
 """Of the rate that raw files reach, or of a wait that is gone when files are in memory: from there
 on a faster storage does more for it than faster cores."""

@@ -112,7 +112,14 @@ def _row(same: tuple[FileAccess, ...]) -> FileAccessRow:
         cache=state,
         evidence=told[0].evidence if told else "",
         file_system=slowest.file_system,
+        held_ratio=_mean_of([each.held_ratio for each in same]),
     )
+
+
+def _mean_of(ratios: Sequence[float | None]) -> float | None:
+    """None where one rank's is unknown."""
+    known = [ratio for ratio in ratios if ratio is not None]
+    return statistics.fmean(known) if len(known) == len(ratios) else None
 
 
 def _sum_of(counts: Sequence[int | None]) -> int | None:

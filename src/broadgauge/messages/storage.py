@@ -155,3 +155,6 @@ class FileAccess:
     """Of `cache`."""
     file_system: str | None = None
     """`ext4`; None: not known."""
+    held_ratio: float | None = None
+    """Of the files' bytes, what their file system holds at most: below 1 where it compresses. None:
+    it does not say."""

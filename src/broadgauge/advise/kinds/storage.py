@@ -4,6 +4,7 @@ they were meant to."""
 from dataclasses import dataclass
 from typing import ClassVar
 
+from broadgauge.advise.findings.compressed_files import compressed_files
 from broadgauge.advise.findings.file_cache import other_cache_than_asked
 from broadgauge.advise.findings.throttle_burst import faster_than_throttle
 from broadgauge.advise.kinds.kind import KindInAdvise, TrialRule
@@ -15,7 +16,11 @@ from broadgauge.specs.workloads.workload import BatchesWorkload
 class StorageInAdvise(KindInAdvise):
     """Any phase as it is judged."""
 
-    rules: ClassVar[tuple[TrialRule, ...]] = (other_cache_than_asked, faster_than_throttle)
+    rules: ClassVar[tuple[TrialRule, ...]] = (
+        other_cache_than_asked,
+        faster_than_throttle,
+        compressed_files,
+    )
 
 
 class RawFilesInAdvise(StorageInAdvise):

@@ -20,6 +20,7 @@ from broadgauge.probes.storage.batch_files import (
 )
 from broadgauge.probes.storage.cache_proof import SeenRead, proof_of
 from broadgauge.probes.storage.file_systems import file_system_of
+from broadgauge.probes.storage.held_files import held_ratio
 from broadgauge.probes.storage.page_cache import cached_of_files, fill_cache, sync_file_system
 from broadgauge.probes.storage.shared_files import CacheSharers, host_group, shared_folder
 from broadgauge.probes.trial import RefusedError, Trial
@@ -50,6 +51,7 @@ class BatchesMeasurement:
         self.files = _files_of(self.folder) if self.sharers.is_first else ()
         total_bytes = sum(path.stat().st_size for path in self.files)
         self.files_bytes = self.sharers.told_by_first(total_bytes)
+        self.held_ratio = self.sharers.told_by_first(held_ratio(self.files))
         self._compare()
         self.trial.begin_phase(Phase.MEASURE)
         for number in range(repetitions):
@@ -117,6 +119,7 @@ class BatchesMeasurement:
                 cache=proof.state,
                 evidence=proof.evidence,
                 file_system=None if self.file_system is None else self.file_system.kind,
+                held_ratio=self.held_ratio,
             )
         )
 

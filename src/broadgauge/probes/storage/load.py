@@ -9,6 +9,7 @@ from broadgauge.messages.vocabulary import Phase
 from broadgauge.probes.devices import Device
 from broadgauge.probes.storage.cache_proof import SeenRead, proof_of
 from broadgauge.probes.storage.file_systems import file_system_of
+from broadgauge.probes.storage.held_files import held_ratio
 from broadgauge.probes.storage.held_model import RandomBits, empty_model, largest_tensor_bytes
 from broadgauge.probes.storage.loading import Loaded, Loader, OneFileLoader
 from broadgauge.probes.storage.memory_needs import refuse_no_memory_to_load
@@ -60,6 +61,7 @@ class LoadMeasurement:
         self.files = self.loader.files(self.folder)
         self.files_bytes = sum(path.stat().st_size for path in self.files)
         self.sharers = CacheSharers(self.files[0], self.group)
+        self.held_ratio = self.sharers.told_by_first(held_ratio(self.files))
         self.loader.forget()
         self.loader.load(self.folder)
         if not self.loader.is_loaded():
@@ -120,4 +122,5 @@ class LoadMeasurement:
             cache=None if proof is None else proof.state,
             evidence="" if proof is None else proof.evidence,
             file_system=None if self.file_system is None else self.file_system.kind,
+            held_ratio=self.held_ratio,
         )

@@ -23,6 +23,7 @@ from broadgauge.messages.vocabulary import Phase, assert_never
 from broadgauge.probes.devices import Device
 from broadgauge.probes.storage.cache_proof import SeenRead, proof_of
 from broadgauge.probes.storage.file_systems import file_system_of
+from broadgauge.probes.storage.held_files import held_ratio
 from broadgauge.probes.storage.own_folder import own_folder
 from broadgauge.probes.storage.page_cache import cached_bytes, let_go
 from broadgauge.probes.storage.process_io import io_since, process_io
@@ -115,6 +116,7 @@ class _Raw:
         self.path.unlink()  # to drop what was in it is no part of a write
         with self.trial.between_marks(label):
             timed = write_file(self.path, self.requests, is_direct=self.phase.is_direct)
+        self.held_ratio = held_ratio([self.path])
         self.trial.say(self._access(label, "write", timed))
 
     def _read(self, label: str) -> None:
@@ -155,4 +157,5 @@ class _Raw:
             cache=None if proof is None else proof.state,
             evidence="" if proof is None else proof.evidence,
             file_system=None if self.file_system is None else self.file_system.kind,
+            held_ratio=self.held_ratio,
         )

@@ -110,6 +110,8 @@ OF_FILE_ACCESSES: Mapping[str, str] = {
     "cache": "where the bytes of a read came from: cold, warm or unknown",
     "evidence": "what was counted of the slowest rank that reads",
     "file_system": "that the storage is on, by the kernel's list of mounts",
+    "held_ratio": "of the files' bytes, what their file system holds at most: below 1 where it "
+    "compresses; empty: it does not say",
 }
 """Of one repetition on a storage in one trial."""
 _OF_ROWS: Mapping[TableName, Mapping[str, str]] = {

@@ -20,6 +20,7 @@ _COLUMNS: dict[str, CellKind] = {
     "cache": "text",
     "evidence": "text",
     "file_system": "text",
+    "held_ratio": "number",
 }
 
 

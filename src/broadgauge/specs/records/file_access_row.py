@@ -37,6 +37,9 @@ class FileAccessRow(StoredModel):
     evidence: str = ""
     """Of the slowest rank that reads."""
     file_system: str | None = None
+    held_ratio: float | None = None
+    """Of the bytes of all files, what their file system holds at most: below 1 where it compresses.
+    None: it does not say."""
 
     @property
     def busiest_parts_s(self) -> dict[str, float]:

@@ -62,6 +62,10 @@ class BatchesWorkload(StorageWorkload):
         return self.cache
 
     @property
+    def writes_text(self) -> bool:
+        return self.source == "jsonl"
+
+    @property
     def writes(self) -> int:
         return 1
 

@@ -49,6 +49,11 @@ class WorkloadBase(Spec):
         return None
 
     @property
+    def writes_text(self) -> bool:
+        """Are its files on a storage text, of which a file system can save by compressing?"""
+        return False
+
+    @property
     def raw_files_cache(self) -> AskedCache | None:
         """The same of raw files through the page cache, which other phases are held against; None:
         it is none of them."""
