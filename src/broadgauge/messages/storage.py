@@ -12,7 +12,6 @@ prove either."""
 AskedCache = Literal["cold", "warm"]
 Access = Literal["write", "read"]
 ModelFormat = Literal["safetensors", "torch", "distributed"]
-CheckpointFormat = Literal["torch", "distributed"]
 StateDict = Literal["full", "sharded"]
 """Gathered to rank 0, which writes it; or each rank writes what it holds."""
 BatchSource = Literal["jsonl", "files", "arrow", "webdataset"]
@@ -48,7 +47,7 @@ class CheckpointPhase:
     """AdamW's moments, too."""
     is_sharded: bool
     """Does each rank hold a shard of the state, or all of it?"""
-    format: CheckpointFormat
+    format: ModelFormat
     state_dict: StateDict
     is_async: bool
     files_bytes: int

@@ -25,14 +25,18 @@ class RanksOfNode:
 
 def bytes_to_save(phase: CheckpointPhase, ranks: RanksOfNode) -> float:
     """What is saved, and a second state beside it: gradients, as AdamW's first step makes its
-    moments, then what is staged or read back. On the host of GPUs one copy of what a rank saves."""
+    moments, then what is staged or read back. On the host of GPUs one copy of what a rank saves.
+    Of safetensors the weights once more: save_file copies them before safetensors 0.6."""
     own_bytes = own_share_bytes(phase, ranks)
     saved_bytes = own_bytes if phase.state_dict == "sharded" else phase.files_bytes
+    num_writers = ranks.ranks_per_node if phase.state_dict == "sharded" else 1
+    copied_bytes = 0.0
+    if phase.format == "safetensors":
+        copied_bytes = saved_bytes / (3 if phase.has_optimizer_state else 1)
     if ranks.is_on_gpus:
-        num_writers = ranks.ranks_per_node if phase.state_dict == "sharded" else 1
-        return saved_bytes * num_writers
+        return (saved_bytes + copied_bytes) * num_writers
     gathered_bytes = saved_bytes - own_bytes  # of rank 0 alone
-    return 2 * own_bytes * ranks.ranks_per_node + gathered_bytes
+    return 2 * own_bytes * ranks.ranks_per_node + gathered_bytes + copied_bytes * num_writers
 
 
 def bytes_to_load(

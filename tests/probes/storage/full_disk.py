@@ -22,7 +22,7 @@ from tests.probes.storage.test_loading import phase as load_phase
 from tests.probes.storage.test_saving import phase as checkpoint_phase
 from tests.probes.storage.test_saving import saver_of
 
-from broadgauge.messages.storage import BatchSource, CheckpointFormat, ModelFormat
+from broadgauge.messages.storage import BatchSource, ModelFormat
 from broadgauge.probes.devices import CpuDevice
 from broadgauge.probes.failures import describe_failure
 from broadgauge.probes.storage.batch_files import write_samples
@@ -59,7 +59,7 @@ def main(kind: str, place: Path) -> None:
 
 def makers() -> Mapping[str, Callable[[Path], object]]:
     """By phase and way: into an empty folder, more than there is room for."""
-    saves: tuple[CheckpointFormat, ...] = ("torch", "distributed")
+    saves: tuple[ModelFormat, ...] = ("torch", "safetensors", "distributed")
     models: tuple[ModelFormat, ...] = ("safetensors", "torch")
     sources: tuple[BatchSource, ...] = ("jsonl", "files", "arrow", "webdataset")
     return {
@@ -75,7 +75,7 @@ def _raw(folder: Path) -> None:
     write_file(folder / "raw", random_requests(8 * ROOM, ROOM), is_direct=False)
 
 
-def _checkpoint(kind: CheckpointFormat, folder: Path) -> None:
+def _checkpoint(kind: ModelFormat, folder: Path) -> None:
     asked = checkpoint_phase(kind, model=SHAPE, files_bytes=12 * SHAPE.parameters)
     saver_of(asked).save(folder)
 

@@ -19,12 +19,17 @@ WAYS: dict[str, dict[str, Any]] = {
     "replicas, one file": {"format": "torch", "strategy": "ddp"},
     "gathered": {"format": "torch", "strategy": "fsdp"},
     "own files": {"format": "torch", "strategy": "fsdp", "state_dict": "sharded"},
+    "safetensors": {"format": "safetensors", "strategy": "ddp"},
+    "safetensors, gathered": {"format": "safetensors"},
+    "safetensors, own files": {"format": "safetensors", "state_dict": "sharded"},
+    "safetensors, weights alone": {"format": "safetensors", "optimizer_state": False},
     "shared out": {"strategy": "ddp"},
     "sharded": {"strategy": "fsdp"},
     "in the background": {"strategy": "fsdp", "asynchronous": True},
     "weights alone": {"strategy": "fsdp", "optimizer_state": False},
 }
-ALONE = ("replicas, one file", "gathered")
+GATHERED = ("gathered", "safetensors, gathered", "safetensors, weights alone")
+ALONE = ("replicas, one file", "safetensors", *GATHERED)
 """Rank 0 writes."""
 
 
@@ -98,7 +103,7 @@ def test_ranks_write_what_they_should(way: str, outcomes: dict[str, TrialOutcome
         assert second == 0
     else:
         assert min(first, second) > 0.2 * workload(way).state_bytes
-    assert ("gather" in said(outcomes[way])[1][0]["parts_s"]) == (way == "gathered")
+    assert ("gather" in said(outcomes[way])[1][0]["parts_s"]) == (way in GATHERED)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-WAYS = 10
+WAYS = 11
 """Of making files, of all phases."""
 
 

@@ -1,6 +1,8 @@
 """Does a user's own program find in a checkpoint what was saved, and is a flipped bit found?"""
 
 import os
+import re
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -8,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 
-from broadgauge.messages.storage import CheckpointFormat, CheckpointPhase
+from broadgauge.messages.storage import CheckpointPhase, ModelFormat, StateDict
 from broadgauge.probes.devices import CpuDevice
 from broadgauge.probes.identity import RankIdentity
 from broadgauge.probes.storage import distributed_saving
-from broadgauge.probes.storage.distributed_saving import METADATA, DistributedSaver
+from broadgauge.probes.storage.distributed_saving import DistributedSaver
 from broadgauge.probes.storage.memory_needs import refuse_no_memory_to_save
+from broadgauge.probes.storage.safetensors_saving import SAVE_FILE, SafetensorsSaver
 from broadgauge.probes.storage.saving import Saver, TorchSaver
 from broadgauge.probes.storage.training_state import (
     TrainingState,
@@ -46,7 +50,7 @@ def group() -> Iterator[None]:
     dist.destroy_process_group()
 
 
-def phase(kind: CheckpointFormat, **changes: Any) -> CheckpointPhase:
+def phase(kind: ModelFormat, **changes: Any) -> CheckpointPhase:
     asked = {
         "model": SHAPE,
         "has_optimizer_state": True,
@@ -63,6 +67,8 @@ def saver_of(asked: CheckpointPhase) -> Saver:
     state = TrainingState(asked, ALONE, CpuDevice(), seed=1)
     if asked.format == "torch":
         return TorchSaver(state, asked, CpuDevice())
+    if asked.format == "safetensors":
+        return SafetensorsSaver(state, asked, CpuDevice())
     return DistributedSaver(state, asked, CpuDevice(), dist.group.WORLD)
 
 
@@ -91,6 +97,41 @@ def test_torch_load_gives_it_back(tmp_path: Path, *, is_sharded: bool) -> None:
     assert saver.holds(tmp_path)
 
 
+@pytest.mark.parametrize("state_dict", ["full", "sharded"])
+def test_safetensors_gives_the_weights_back_and_torch_load_the_rest(
+    tmp_path: Path, state_dict: StateDict
+) -> None:
+    saver = saver_of(phase("safetensors", state_dict=state_dict))
+    saved = saver.save(tmp_path)
+    mark = "" if state_dict == "full" else "-rank0"
+    weights, optimizer = tmp_path / f"model{mark}.safetensors", tmp_path / f"optimizer{mark}.bin"
+    assert {weights, optimizer} == set(tmp_path.iterdir())
+    assert saved.size_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
+    ours, theirs = saver.state.named(), safetensors.torch.load_file(weights)
+    assert ours["model"].keys() == theirs.keys()
+    assert all(is_same(plain(ours["model"][name]), theirs[name]) for name in theirs)
+    read = torch.load(optimizer, weights_only=True)
+    assert read["param_groups"] == ours["optimizer"]["param_groups"]
+    pairs = zip(each_tensor(ours["optimizer"]), each_tensor(read), strict=True)
+    assert all(is_same(plain(a), b) for a, b in pairs)
+    assert saver.holds(tmp_path)
+
+
+def test_weights_alone_are_one_file_of_safetensors(tmp_path: Path) -> None:
+    asked = phase("safetensors", has_optimizer_state=False, files_bytes=4 * SHAPE.parameters)
+    saver = saver_of(asked)
+    saved = saver.save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["model-rank0.safetensors"]
+    assert list(saved.parts_s) == ["state dict", SAVE_FILE, "fsync", "fsync folder"]
+    assert saver.holds(tmp_path)
+
+
+def test_safetensors_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "safetensors.torch", None)
+    with pytest.raises(RefusedError, match="needs the package safetensors on the ranks' Python"):
+        saver_of(phase("safetensors"))
+
+
 @pytest.mark.parametrize("is_async", [True, False])
 def test_torch_distributed_checkpoint_gives_it_back(tmp_path: Path, *, is_async: bool) -> None:
     saver = saver_of(phase("distributed", is_async=is_async))
@@ -103,28 +144,32 @@ def test_torch_distributed_checkpoint_gives_it_back(tmp_path: Path, *, is_async:
     assert saver.holds(tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["torch", "distributed"])
-def test_a_flipped_bit_is_found(tmp_path: Path, kind: CheckpointFormat) -> None:
+@pytest.mark.parametrize("kind", ["torch", "safetensors", "distributed"])
+def test_a_flipped_bit_is_found(tmp_path: Path, kind: ModelFormat) -> None:
     saver = saver_of(phase(kind))
     saver.save(tmp_path)
-    path = next(path for path in tmp_path.iterdir() if path.name != METADATA)
-    content = bytearray(path.read_bytes())
-    weight = next(each for each in each_tensor(saver.state.named()) if each.dim())
-    place = content.find(plain(weight).numpy().tobytes())
-    assert place > 0
-    content[place + 1] ^= 1
-    path.write_bytes(content)
-    assert not saver.holds(tmp_path)
+    weights, *others = [each for each in each_tensor(saver.state.named()) if each.dim()]
+    for tensor in (weights, others[-1]):
+        content = plain(tensor).numpy().tobytes()
+        path = next(path for path in tmp_path.iterdir() if content in path.read_bytes())
+        whole = path.read_bytes()
+        flipped = bytearray(whole)
+        flipped[whole.find(content) + 1] ^= 1
+        path.write_bytes(flipped)
+        assert not saver.holds(tmp_path)
+        path.write_bytes(whole)
+    assert saver.holds(tmp_path)
 
 
 SLOW_S = 0.023
 
 
-@pytest.mark.parametrize("kind", ["torch", "distributed"])
+@pytest.mark.parametrize("kind", ["torch", "safetensors", "distributed"])
 def test_a_slow_device_is_in_fsync_and_in_no_other_part(
-    tmp_path: Path, kind: CheckpointFormat, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, kind: ModelFormat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """torch fsyncs a distributed checkpoint's file before training goes on, and no other."""
+    """torch fsyncs a distributed checkpoint's file before training goes on, and no other; neither
+    does safetensors."""
     slept: list[float] = []
     sync = os.fsync
 
@@ -137,9 +182,10 @@ def test_a_slow_device_is_in_fsync_and_in_no_other_part(
     monkeypatch.setattr(os, "fsync", slow)
     saved = saver_of(phase(kind)).save(tmp_path)
     waited_s = {part: saved.parts_s[part] for part in ("fsync", "fsync folder")}
-    if kind == "torch":
-        assert len(slept) == 3  # the file, the folder, the one above
-        assert saved.seconds - saved.stall_s >= 3 * SLOW_S
+    if kind != "distributed":
+        num_files = len(list(tmp_path.iterdir()))
+        assert len(slept) == num_files + 2  # the folder, the one above
+        assert saved.seconds - saved.stall_s >= len(slept) * SLOW_S
     else:
         waited_s["metadata"] = saved.parts_s["metadata"]  # fsync'd by torch at their end
         assert saved.stall_s >= 2 * SLOW_S
@@ -177,6 +223,11 @@ def test_a_folder_that_its_owner_has_removed_is_not_made_again(tmp_path: Path) -
     assert not list(tmp_path.iterdir())
 
 
-def test_a_state_that_no_memory_holds_is_refused() -> None:
-    with pytest.raises(RefusedError, match=r"a checkpoint of 1000000\.00 GB needs"):
-        refuse_no_memory_to_save(phase("torch", files_bytes=10**15), ALONE, CpuDevice())
+@pytest.mark.parametrize(
+    ("kind", "needed"), [("torch", "2000000.00"), ("safetensors", "2333333.33")]
+)
+def test_a_state_that_no_memory_holds_is_refused(kind: ModelFormat, needed: str) -> None:
+    """Safetensors' weights, a third of it, may be copied once more."""
+    told = re.escape(f"a checkpoint of 1000000.00 GB needs {needed} GB of the host")
+    with pytest.raises(RefusedError, match=told):
+        refuse_no_memory_to_save(phase(kind, files_bytes=10**15), ALONE, CpuDevice())

@@ -37,10 +37,12 @@ def test_a_phase_that_is_not_named_is_raw() -> None:
 
 
 def test_lists_are_axes_of_a_checkpoint() -> None:
-    found = read("phase: checkpoint, name: save, format: [torch, distributed]").workloads
-    assert [each.name for each in found] == ["save-format-torch", "save-format-distributed"]
+    formats = ("torch", "safetensors", "distributed")
+    entry = f"phase: checkpoint, name: save, format: [{', '.join(formats)}]"
+    found = read(entry).workloads
+    assert [each.name for each in found] == [f"save-format-{each}" for each in formats]
     states = [each.resolved_state_dict for each in found if isinstance(each, CheckpointWorkload)]
-    assert states == ["full", "sharded"]
+    assert states == ["full", "full", "sharded"]
 
 
 def test_of_the_state_three_times_the_weights_are_saved() -> None:
@@ -118,6 +120,11 @@ def test_an_epoch_takes_the_time_of_its_steps() -> None:
         ("phase: checkpoint, format: zip", "`format` can't be `zip`"),
         ("phase: checkpoint, state_dict: full", "never gathered"),
         ("phase: checkpoint, format: torch, asynchronous: true", "nothing in the background"),
+        ("phase: checkpoint, format: safetensors, asynchronous: true", "nothing in the background"),
+        (
+            "phase: checkpoint, format: safetensors, strategy: ddp, state_dict: sharded",
+            "no rank holds a shard",
+        ),
         ("phase: load, optimizer_state: true", "unknown key `optimizer_state`"),
         ("phase: load, format: distributed, mapped: true", "each rank reads what it holds"),
         ("phase: load, format: distributed, readers: rank_0", "leave `readers` out"),

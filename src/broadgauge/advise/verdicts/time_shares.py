@@ -11,8 +11,8 @@ from broadgauge.advise.verdicts.verdict import Bound, Verdict, verdict_that
 from broadgauge.results.model import CaseSummary
 from broadgauge.specs.records.file_access_row import WAITING, FileAccessRow
 
-OF_STORAGE = frozenset(("open", "read", "write", "fsync", "close", "fsync folder"))
-"""The kernel or the device works."""
+OF_STORAGE = frozenset(("open", "read", "write", "save_file", "fsync", "close", "fsync folder"))
+"""The kernel or the device works; of safetensors' `save_file` it does for 99 % of the time."""
 BETWEEN_RANKS = WAITING | {"gather"}
 """Ranks send to each other, or wait for each other."""
 STORAGE, RANKS, HOST = "the storage", "ranks with each other", "the host"

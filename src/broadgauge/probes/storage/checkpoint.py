@@ -10,6 +10,7 @@ from broadgauge.messages.vocabulary import Phase
 from broadgauge.probes.devices import Device
 from broadgauge.probes.storage.file_systems import file_system_of
 from broadgauge.probes.storage.process_io import io_since, process_io
+from broadgauge.probes.storage.safetensors_saving import SafetensorsSaver
 from broadgauge.probes.storage.saving import Saver, TorchSaver
 from broadgauge.probes.storage.shared_files import host_group, is_shared
 from broadgauge.probes.storage.training_state import TrainingState
@@ -55,6 +56,8 @@ class CheckpointMeasurement:
     def _saver(self, state: TrainingState, device: Device) -> Saver:
         if self.phase.format == "torch":
             return TorchSaver(state, self.phase, device)
+        if self.phase.format == "safetensors":
+            return SafetensorsSaver(state, self.phase, device)
         # Its import takes as long as torch's: only a trial that needs it waits for it.
         from broadgauge.probes.storage.distributed_saving import DistributedSaver
 

@@ -37,7 +37,7 @@ class _Mapped(OpenModel):
     """A safetensors file whose tensors are pages of it."""
 
     def __init__(self, path: Path) -> None:
-        self._file = _safetensors().safe_open(path, framework="pt", device="cpu")
+        self._file = safetensors_library().safe_open(path, framework="pt", device="cpu")
 
     def tensor(self, name: str) -> Any:
         return self._file.get_tensor(name)
@@ -66,7 +66,7 @@ def write_model(phase: LoadPhase, path: Path, tensors: dict[str, Any]) -> None:
 def save_safetensors(tensors: dict[str, Any], path: Path) -> None:
     """Its error has the system's number in its words alone. Raises OSError, and RefusedError where
     the library is not there."""
-    library = _safetensors()
+    library = safetensors_library()
     try:
         library.torch.save_file(tensors, path)
     except library.SafetensorError as error:
@@ -92,7 +92,7 @@ def open_model(phase: LoadPhase, path: Path, watch: Stopwatch) -> OpenModel:
         if phase.format == "safetensors":
             content = file.read()
             watch.ends("read")
-            tensors = _safetensors().torch.load(content)
+            tensors = safetensors_library().torch.load(content)
             del content  # its memory, too
             watch.ends("deserialise")
         else:
@@ -107,7 +107,7 @@ def _open_mapped(phase: LoadPhase, path: Path) -> OpenModel:
     return _InMemory(torch.load(path, weights_only=True, map_location="cpu", mmap=True), 0)
 
 
-def _safetensors() -> Any:
+def safetensors_library() -> Any:
     """A rank's Python may be the user's own, with torch and without this. Raises RefusedError."""
     try:
         import safetensors

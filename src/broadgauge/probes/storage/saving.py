@@ -54,8 +54,21 @@ class Saver(ABC):
         """Is every bit that this rank can check what was saved? All ranks call it together."""
 
 
-class TorchSaver(Saver):
-    """torch.save: of what rank 0 has gathered, or of each rank's own part."""
+class FilesSaver(Saver):
+    """Files of their own: of what rank 0 has gathered, or of each rank's part."""
+
+    @abstractmethod
+    def _write_files(self, folder: Path, host: Any, watch: Stopwatch) -> int | None:
+        """The state, which is on the host. Gives the calls to the kernel; None: not counted. Raises
+        OSError."""
+
+    @abstractmethod
+    def _files(self, folder: Path) -> list[Path]:
+        """Of this rank."""
+
+    @abstractmethod
+    def _read(self, folder: Path, state: Any) -> Iterator[Any]:
+        """The tensors of this rank's files, in the order of `state`, whose names they have."""
 
     def save(self, folder: Path) -> Saved:
         watch = Stopwatch()
@@ -65,11 +78,9 @@ class TorchSaver(Saver):
         stall_s = watch.seconds
         if not self._writes:
             return Saved(parts_s=watch.parts_s, stall_s=stall_s, size_bytes=0, operations_count=0)
-        with in_the_systems_words(), TimedFile(folder / self._name) as file:
-            torch.save(host, file)
-        watch.ends("serialise", write_s=file.seconds)
+        operations_count = self._write_files(folder, host, watch)
         stall_s = watch.seconds
-        size_bytes = sync_file(folder / self._name)
+        size_bytes = sum(map(sync_file, self._files(folder)))
         watch.ends("fsync")
         sync_folders(folder)
         watch.ends("fsync folder")
@@ -77,16 +88,14 @@ class TorchSaver(Saver):
             parts_s=watch.parts_s,
             stall_s=stall_s,
             size_bytes=size_bytes,
-            operations_count=file.writes_count,
+            operations_count=operations_count,
         )
 
     def holds(self, folder: Path) -> bool:
-        read = None
-        if self._writes:
-            options = {"mmap": True, "weights_only": True, "map_location": "cpu"}
-            read = each_tensor(torch.load(folder / self._name, **options))
+        state = self.state.named()
+        read = self._read(folder, state) if self._writes else None
         same = True
-        for tensor in each_tensor(self.state.named()):
+        for tensor in each_tensor(state):
             ours = self._part(tensor)  # a collective where it is gathered: on every rank
             same = same and (read is None or is_same(ours, next(read)))
         return same and (read is None or next(read, None) is None)
@@ -115,9 +124,33 @@ class TorchSaver(Saver):
     def _writes(self) -> bool:
         return self.phase.state_dict == "sharded" or dist.get_rank() == 0
 
-    @property
-    def _name(self) -> str:
-        return f"rank{dist.get_rank()}.pt"
+
+class TorchSaver(FilesSaver):
+    """All of it in one file, by torch.save."""
+
+    def _write_files(self, folder: Path, host: Any, watch: Stopwatch) -> int | None:
+        (path,) = self._files(folder)
+        return torch_save(host, path, watch)
+
+    def _files(self, folder: Path) -> list[Path]:
+        return [folder / f"rank{dist.get_rank()}.pt"]
+
+    def _read(self, folder: Path, state: Any) -> Iterator[Any]:
+        del state  # the file has kept its order
+        (path,) = self._files(folder)
+        return each_tensor(torch_load(path))
+
+
+def torch_save(state: Any, path: Path, watch: Stopwatch) -> int:
+    """Ends the parts `serialise` and `write`, and gives the calls to the kernel. Raises OSError."""
+    with in_the_systems_words(), TimedFile(path) as file:
+        torch.save(state, file)
+    watch.ends("serialise", write_s=file.seconds)
+    return file.writes_count
+
+
+def torch_load(path: Path) -> Any:
+    return torch.load(path, mmap=True, weights_only=True, map_location="cpu")
 
 
 class TimedFile:

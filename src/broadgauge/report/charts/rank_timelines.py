@@ -34,6 +34,7 @@ _COLOURS = {
     "device to host": "#8a5fb0",
     "stage": "#b58ad6",
     "plan": "#5b6470",
+    "save_file": "#6fb1d6",
     "serialise": "#e0a13a",
     "write": "#3a7ca5",
     "fsync": "#1f4e6e",

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from broadgauge.messages.storage import CheckpointFormat, StateDict
+from broadgauge.messages.storage import ModelFormat, StateDict
 from broadgauge.specs.base import placed_error
 from broadgauge.specs.workloads.gpt import GptModel
 from broadgauge.specs.workloads.storage import StorageWorkload
@@ -26,11 +26,12 @@ class CheckpointWorkload(StorageWorkload):
     """AdamW's two moments of each parameter, too: three times the bytes."""
     strategy: Literal["ddp", "fsdp"] = "fsdp"
     """How the ranks hold the state: `ddp` each all of it, `fsdp` each a shard."""
-    format: CheckpointFormat = "distributed"
+    format: ModelFormat = "distributed"
     """distributed: torch.distributed.checkpoint, each rank a file and one of metadata. torch:
+    torch.save. safetensors: weights by safetensors, the optimizer's state beside them by
     torch.save."""
     state_dict: StateDict | None = None
-    """full: gathered to rank 0, which writes one file. sharded: each rank writes what it holds.
+    """full: gathered to rank 0, which alone writes. sharded: each rank writes what it holds.
     null: `sharded` of a distributed checkpoint, else `full`."""
     asynchronous: bool = False
     """Of a distributed checkpoint: training goes on when the state is copied into the host's
