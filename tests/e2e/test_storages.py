@@ -42,7 +42,7 @@ launches: 1
 """
 SAVED = """\
   - {kind: storage, phase: checkpoint, name: gathered, model: MODEL, format: torch, repetitions: 2}
-  - {kind: storage, phase: checkpoint, name: own, model: MODEL, asynchronous: [false, true],
+  - {kind: storage, phase: checkpoint, name: own, model: MODEL, asynchronous: [false, true, process],
      repetitions: 2, storages: [SHARED]}
   - {kind: storage, phase: load, name: load, model: MODEL, repetitions: 1}
   - {kind: storage, phase: batches, name: batches, source: files, samples: 64, sample_size: 4 KiB,
@@ -52,7 +52,7 @@ MODEL = "{layers: 2, hidden: 128, heads: 2, vocabulary: 512, seq_len: 64}"
 MODEL_BYTES = 2 * GptModel(layers=2, hidden=128, heads=2, vocabulary=512, seq_len=64).parameters
 STATE_BYTES = 6 * MODEL_BYTES
 RAW = ("raw-cache-cold", "raw-cache-warm")
-OWN = ("own-asynchronous-false", "own-asynchronous-true")
+OWN = tuple(f"own-asynchronous-{way}" for way in ("false", "true", "process"))
 
 
 @contextmanager

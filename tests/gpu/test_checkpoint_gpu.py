@@ -21,6 +21,10 @@ workloads:
      state_dict: sharded, repetitions: 2}
   - {kind: storage, phase: checkpoint, name: shared, model: MODEL, asynchronous: [false, true],
      strategy: [ddp, fsdp], repetitions: 2}
+  - {kind: storage, phase: checkpoint, name: beside, model: MODEL, asynchronous: process,
+     strategy: [ddp, fsdp], repetitions: 2}
+  - {kind: storage, phase: checkpoint, name: apart, model: MODEL, format: safetensors,
+     repetitions: 2}
 launches: 1
 """
 MODEL = "{layers: 4, hidden: 512, heads: 8}"
@@ -38,7 +42,7 @@ def saves(tmp_path_factory: pytest.TempPathFactory) -> Saves:
 
 
 def test_every_way_saves_and_is_read_back(saves: Saves) -> None:
-    assert len(saves) == 2 * 8
+    assert len(saves) == 2 * 11
     assert {record["status"] for record in saves.values()} == {"ok"}
     for (name, _), record in saves.items():
         if name != "raw":
@@ -47,7 +51,7 @@ def test_every_way_saves_and_is_read_back(saves: Saves) -> None:
 
 
 @pytest.mark.parametrize("shape", ["1x1", "1x2"])
-@pytest.mark.parametrize("name", ["one-strategy-ddp", "one-strategy-fsdp", "own"])
+@pytest.mark.parametrize("name", ["one-strategy-ddp", "one-strategy-fsdp", "own", "apart"])
 def test_copies_to_the_host_are_a_part(saves: Saves, name: str, shape: str) -> None:
     for row in saves[name, shape]["file_accesses"]:
         assert row["parts_s"]["device to host"] > 0
@@ -55,9 +59,11 @@ def test_copies_to_the_host_are_a_part(saves: Saves, name: str, shape: str) -> N
 
 @pytest.mark.parametrize("shape", ["1x1", "1x2"])
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
-def test_training_goes_on_before_a_file_is_written(saves: Saves, strategy: str, shape: str) -> None:
-    name = f"shared-asynchronous-true-strategy-{strategy}"
-    for row in saves[name, shape]["file_accesses"]:
+@pytest.mark.parametrize("name", ["shared-asynchronous-true", "beside"])
+def test_training_goes_on_before_a_file_is_written(
+    saves: Saves, name: str, strategy: str, shape: str
+) -> None:
+    for row in saves[f"{name}-strategy-{strategy}", shape]["file_accesses"]:
         assert row["parts_s"]["stage"] > 0
         for parts_s in row["parts_of_ranks"]:
             assert parts_s["state dict"] + parts_s["stage"] <= row["stall_s"] * (1 + 1e-9)

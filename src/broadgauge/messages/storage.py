@@ -14,6 +14,8 @@ Access = Literal["write", "read"]
 ModelFormat = Literal["safetensors", "torch", "distributed"]
 StateDict = Literal["full", "sharded"]
 """Gathered to rank 0, which writes it; or each rank writes what it holds."""
+Background = Literal["thread", "process"]
+"""Of the rank."""
 BatchSource = Literal["jsonl", "files", "arrow", "webdataset"]
 """One file of JSON lines; a file a sample; Hugging Face's data sets; tar files."""
 
@@ -49,7 +51,8 @@ class CheckpointPhase:
     """Does each rank hold a shard of the state, or all of it?"""
     format: ModelFormat
     state_dict: StateDict
-    is_async: bool
+    background: Background | None
+    """In which a distributed checkpoint is written while training goes on; None: training waits."""
     files_bytes: int
     """Of the whole state, without names and sizes."""
 

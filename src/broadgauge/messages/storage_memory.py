@@ -11,6 +11,10 @@ WORKER_BYTES = 16 << 20
 """Of a process that loads batches, beside the pages that it shares with its rank. Measured: torch
 2.11, `DataLoader` with two workers, 2026-11-29: 11 MiB."""
 
+SAVES_HELD_BY_PROCESS = 2
+"""It keeps what it was sent until it has received the next save's. Source: torch 2.11,
+_async_process_executor.py, `_checkpointing_subprocess`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RanksOfNode:
@@ -26,17 +30,32 @@ class RanksOfNode:
 def bytes_to_save(phase: CheckpointPhase, ranks: RanksOfNode) -> float:
     """What is saved, and a second state beside it: gradients, as AdamW's first step makes its
     moments, then what is staged or read back. On the host of GPUs one copy of what a rank saves.
-    Of safetensors the weights once more: save_file copies them before safetensors 0.6."""
+    Of safetensors the weights once more: save_file copies them before safetensors 0.6. Where a
+    process saves, that once more."""
     own_bytes = own_share_bytes(phase, ranks)
-    saved_bytes = own_bytes if phase.state_dict == "sharded" else phase.files_bytes
-    num_writers = ranks.ranks_per_node if phase.state_dict == "sharded" else 1
+    saved_bytes, num_writers = _written(phase, ranks)
     copied_bytes = 0.0
     if phase.format == "safetensors":
         copied_bytes = saved_bytes / (3 if phase.has_optimizer_state else 1)
+    elif phase.background == "process":
+        copied_bytes = saved_bytes
     if ranks.is_on_gpus:
         return (saved_bytes + copied_bytes) * num_writers
     gathered_bytes = saved_bytes - own_bytes  # of rank 0 alone
     return 2 * own_bytes * ranks.ranks_per_node + gathered_bytes + copied_bytes * num_writers
+
+
+def bytes_shared_with_process(phase: CheckpointPhase, ranks: RanksOfNode) -> float:
+    """Of all ranks, in /dev/shm."""
+    saved_bytes, num_writers = _written(phase, ranks)
+    return SAVES_HELD_BY_PROCESS * saved_bytes * num_writers
+
+
+def _written(phase: CheckpointPhase, ranks: RanksOfNode) -> tuple[float, int]:
+    """By each rank that writes, and how many do."""
+    if phase.state_dict == "sharded":
+        return own_share_bytes(phase, ranks), ranks.ranks_per_node
+    return phase.files_bytes, 1
 
 
 def bytes_to_load(

@@ -52,7 +52,9 @@ def test_each_storage_has_raw_files_of_its_own() -> None:
     [
         ("write", 1, Bound.STORAGE),
         ("fsync", 2, Bound.STORAGE),
+        ("save_file", 1, Bound.STORAGE),
         ("serialise", 2, Bound.HOST),
+        ("hand over", 2, Bound.HOST),
         ("gather", 1, Bound.HOST),
         ("gather", 2, Bound.NETWORK),
     ],

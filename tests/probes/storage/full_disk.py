@@ -10,8 +10,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -65,6 +67,7 @@ def makers() -> Mapping[str, Callable[[Path], object]]:
     return {
         "raw": _raw,
         **{f"checkpoint {kind}": partial(_checkpoint, kind) for kind in saves},
+        "checkpoint process": partial(_checkpoint, "distributed", background="process"),
         **{f"load {kind}": partial(_model, kind) for kind in models},
         "load distributed": _distributed_model,
         **{f"batches {source}": partial(_batches, source) for source in sources},
@@ -75,9 +78,10 @@ def _raw(folder: Path) -> None:
     write_file(folder / "raw", random_requests(8 * ROOM, ROOM), is_direct=False)
 
 
-def _checkpoint(kind: ModelFormat, folder: Path) -> None:
-    asked = checkpoint_phase(kind, model=SHAPE, files_bytes=12 * SHAPE.parameters)
-    saver_of(asked).save(folder)
+def _checkpoint(kind: ModelFormat, folder: Path, **more: Any) -> None:
+    asked = checkpoint_phase(kind, model=SHAPE, files_bytes=12 * SHAPE.parameters, **more)
+    with closing(saver_of(asked)) as saver:
+        saver.save(folder)
 
 
 def _model(kind: ModelFormat, folder: Path) -> None:

@@ -1,5 +1,7 @@
 """Is a checkpoint whole, whoever writes it? Is the stall told apart from the time to durable?"""
 
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +9,8 @@ import pytest
 from tests.probes.harness import Ranks
 
 from broadgauge.merging.merge import merge
+from broadgauge.probes.storage.checkpoint import CheckpointMeasurement
+from broadgauge.probes.storage.saving import TorchSaver
 from broadgauge.specs.case import Case
 from broadgauge.specs.launching import TrialOutcome
 from broadgauge.specs.records.file_access_row import FileAccessRow
@@ -26,6 +30,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "shared out": {"strategy": "ddp"},
     "sharded": {"strategy": "fsdp"},
     "in the background": {"strategy": "fsdp", "asynchronous": True},
+    "by a process": {"strategy": "fsdp", "asynchronous": "process"},
+    "shared out, by a process": {"strategy": "ddp", "asynchronous": "process"},
     "weights alone": {"strategy": "fsdp", "optimizer_state": False},
 }
 GATHERED = ("gathered", "safetensors, gathered", "safetensors, weights alone")
@@ -57,13 +63,24 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrialOutcome
     found = {}
     storage = folder / "storage"
     storage.mkdir()
-    with Ranks(2, folder, ranks_per_node=2) as ranks:
+    with Ranks(2, folder, ranks_per_node=2, is_forked=False) as ranks:
         for number, way in enumerate(WAYS):
             case = case_of(way, storage)
             found[way] = ranks.run_trial(case, trial_id=f"t{number}")
             assert found[way].status is Status.OK, ranks.logs()
             assert not list(storage.iterdir()), way
+            assert not [each for rank in ranks.ranks for each in saving_beside(rank.process.pid)], (
+                way
+            )
     return found
+
+
+def saving_beside(rank: int) -> list[str]:
+    """Of its children those that multiprocessing has started to work for it."""
+    told = [task / "children" for task in Path(f"/proc/{rank}/task").iterdir()]
+    children = [child for each in told if each.exists() for child in each.read_text().split()]
+    commands = [Path(f"/proc/{child}/cmdline").read_text() for child in children]
+    return [command for command in commands if "spawn_main" in command]
 
 
 def said(outcome: TrialOutcome) -> list[list[dict[str, Any]]]:
@@ -114,3 +131,28 @@ def test_both_figures_are_there(way: str, outcomes: dict[str, TrialOutcome]) -> 
     assert durable_s is not None
     assert 0 < stall_s <= durable_s
     assert "read_time_s" not in metrics
+
+
+class FailingSaver(TorchSaver):
+    """Never saves."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class FailingMeasurement(CheckpointMeasurement):
+    def __init__(self) -> None:
+        self.saver = FailingSaver()
+
+    def _made(self, name: str) -> Path:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), name)
+
+
+def test_what_saves_beside_a_rank_ends_with_a_trial_that_fails() -> None:
+    measurement = FailingMeasurement()
+    with pytest.raises(OSError, match="Input/output error"):
+        measurement.measure(1)
+    assert measurement.saver.is_closed

@@ -15,10 +15,10 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 
-from broadgauge.messages.storage import CheckpointPhase, ModelFormat, StateDict
+from broadgauge.messages.storage import Background, CheckpointPhase, ModelFormat, StateDict
 from broadgauge.probes.devices import CpuDevice
 from broadgauge.probes.identity import RankIdentity
-from broadgauge.probes.storage import distributed_saving
+from broadgauge.probes.storage import timed_writer
 from broadgauge.probes.storage.distributed_saving import DistributedSaver
 from broadgauge.probes.storage.memory_needs import refuse_no_memory_to_save
 from broadgauge.probes.storage.safetensors_saving import SAVE_FILE, SafetensorsSaver
@@ -57,7 +57,7 @@ def phase(kind: ModelFormat, **changes: Any) -> CheckpointPhase:
         "is_sharded": True,
         "format": kind,
         "state_dict": "sharded",
-        "is_async": False,
+        "background": None,
         "files_bytes": 12 * SHAPE.parameters,
     }
     return CheckpointPhase(**(asked | changes))
@@ -132,9 +132,11 @@ def test_safetensors_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch)
         saver_of(phase("safetensors"))
 
 
-@pytest.mark.parametrize("is_async", [True, False])
-def test_torch_distributed_checkpoint_gives_it_back(tmp_path: Path, *, is_async: bool) -> None:
-    saver = saver_of(phase("distributed", is_async=is_async))
+@pytest.mark.parametrize("background", ["thread", None])
+def test_torch_distributed_checkpoint_gives_it_back(
+    tmp_path: Path, background: Background | None
+) -> None:
+    saver = saver_of(phase("distributed", background=background))
     saved = saver.save(tmp_path)
     assert saved.size_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
     ours = saver.state.named()["model"]
@@ -198,7 +200,7 @@ def test_in_the_background_training_goes_on_before_a_byte_is_written(
 ) -> None:
     goes_on = threading.Event()
     in_time: list[bool] = []
-    save, write = dcp.async_save, distributed_saving._TimedRaw.write
+    save, write = dcp.async_save, timed_writer._TimedRaw.write
 
     def then_told(*arguments: Any, **options: Any) -> Any:
         saving = save(*arguments, **options)
@@ -210,8 +212,8 @@ def test_in_the_background_training_goes_on_before_a_byte_is_written(
         return write(raw, content)
 
     monkeypatch.setattr(dcp, "async_save", then_told)
-    monkeypatch.setattr(distributed_saving._TimedRaw, "write", held)
-    saved = saver_of(phase("distributed", is_async=True)).save(tmp_path)
+    monkeypatch.setattr(timed_writer._TimedRaw, "write", held)
+    saved = saver_of(phase("distributed", background="thread")).save(tmp_path)
     assert in_time
     assert all(in_time)
     assert saved.operations_count == len(in_time)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from broadgauge.specs.base import AS_STORED
 from broadgauge.specs.errors import ExperimentError
 from broadgauge.specs.experiment import Experiment
 from broadgauge.specs.text.reading import read_experiment
@@ -43,6 +44,19 @@ def test_lists_are_axes_of_a_checkpoint() -> None:
     assert [each.name for each in found] == [f"save-format-{each}" for each in formats]
     states = [each.resolved_state_dict for each in found if isinstance(each, CheckpointWorkload)]
     assert states == ["full", "full", "sharded"]
+
+
+def test_true_is_the_thread_and_stays_so_in_keys_of_cases() -> None:
+    entry = "phase: checkpoint, name: save, asynchronous: [false, true, thread, process]"
+    found = [each for each in read(entry).workloads if isinstance(each, CheckpointWorkload)]
+    assert [each.asynchronous for each in found] == [None, "thread", "thread", "process"]
+    stored = [each.model_dump(mode="json")["asynchronous"] for each in found]
+    assert stored == [False, True, True, "process"]
+    for workload in found:
+        again = CheckpointWorkload.model_validate_json(
+            workload.model_dump_json(), context=AS_STORED
+        )
+        assert again == workload
 
 
 def test_of_the_state_three_times_the_weights_are_saved() -> None:
@@ -120,6 +134,8 @@ def test_an_epoch_takes_the_time_of_its_steps() -> None:
         ("phase: checkpoint, format: zip", "`format` can't be `zip`"),
         ("phase: checkpoint, state_dict: full", "never gathered"),
         ("phase: checkpoint, format: torch, asynchronous: true", "nothing in the background"),
+        ("phase: checkpoint, format: torch, asynchronous: process", "nothing in the background"),
+        ("phase: checkpoint, asynchronous: proces", "did you mean `process`?"),
         ("phase: checkpoint, format: safetensors, asynchronous: true", "nothing in the background"),
         (
             "phase: checkpoint, format: safetensors, strategy: ddp, state_dict: sharded",

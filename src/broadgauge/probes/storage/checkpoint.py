@@ -41,6 +41,12 @@ class CheckpointMeasurement:
 
     def measure(self, repetitions: int) -> None:
         """The first save is read back, bit by bit. Raises OSError."""
+        try:
+            self._measure(repetitions)
+        finally:
+            self.saver.close()
+
+    def _measure(self, repetitions: int) -> None:
         saved = self._made("warm-up")
         self.saver.save(saved)
         dist.barrier(self.group)
@@ -81,6 +87,9 @@ class CheckpointMeasurement:
             before = process_io()
             saved = self.saver.save(folder)
             counted = io_since(before)
+        device_bytes = None
+        if counted is not None and saved.other_process_bytes is not None:
+            device_bytes = counted.device_written_bytes + saved.other_process_bytes
         self.trial.say(
             FileAccess(
                 trial_id=self.trial.trial_id,
@@ -91,7 +100,7 @@ class CheckpointMeasurement:
                 seconds=saved.seconds,
                 parts_s=saved.parts_s,
                 stall_s=saved.stall_s,
-                device_bytes=None if counted is None else counted.device_written_bytes,
+                device_bytes=device_bytes,
                 file_system=None if self.file_system is None else self.file_system.kind,
             )
         )

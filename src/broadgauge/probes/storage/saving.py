@@ -37,6 +37,8 @@ class Saved(Timed):
     """Until training could go on; the rest passes beside it."""
     size_bytes: int
     """Of the files that this rank wrote."""
+    other_process_bytes: int | None = 0
+    """Left to the kernel to write by a process beside this one; None: it does not say."""
 
 
 class Saver(ABC):
@@ -52,6 +54,9 @@ class Saver(ABC):
     @abstractmethod
     def holds(self, folder: Path) -> bool:
         """Is every bit that this rank can check what was saved? All ranks call it together."""
+
+    def close(self) -> None:  # noqa: B027  most have nothing to end
+        """What saves beside this rank ends."""
 
 
 class FilesSaver(Saver):

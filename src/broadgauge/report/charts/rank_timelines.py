@@ -33,6 +33,7 @@ _COLOURS = {
     "gather": "#c8553d",
     "device to host": "#8a5fb0",
     "stage": "#b58ad6",
+    "hand over": "#d9a0c0",
     "plan": "#5b6470",
     "save_file": "#6fb1d6",
     "serialise": "#e0a13a",

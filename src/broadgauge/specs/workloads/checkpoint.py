@@ -1,10 +1,10 @@
 """Which checkpoint is saved: of which model, spread how, in which format?"""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema, model_validator
 
-from broadgauge.messages.storage import ModelFormat, StateDict
+from broadgauge.messages.storage import Background, ModelFormat, StateDict
 from broadgauge.specs.base import placed_error
 from broadgauge.specs.workloads.gpt import GptModel
 from broadgauge.specs.workloads.storage import StorageWorkload
@@ -12,6 +12,26 @@ from broadgauge.specs.workloads.trained_model import TrainedModel
 
 PARAMETER_BYTES = 4
 """Weights are kept in float32, and so are AdamW's two moments of each."""
+
+
+def _from_boolean(value: Any) -> Any:
+    """`true` is the thread."""
+    if isinstance(value, bool):
+        return "thread" if value else None
+    return value
+
+
+def _to_boolean(value: Background | None) -> bool | str:
+    """As run folders hold it, and keys of cases are made of it."""
+    return value if value == "process" else value is not None
+
+
+Asynchronous = Annotated[
+    Background | None,
+    BeforeValidator(_from_boolean),
+    PlainSerializer(_to_boolean),
+    WithJsonSchema({"enum": [False, True, "thread", "process"]}),
+]
 
 
 class CheckpointWorkload(StorageWorkload):
@@ -33,9 +53,10 @@ class CheckpointWorkload(StorageWorkload):
     state_dict: StateDict | None = None
     """full: gathered to rank 0, which alone writes. sharded: each rank writes what it holds.
     null: `sharded` of a distributed checkpoint, else `full`."""
-    asynchronous: bool = False
+    asynchronous: Asynchronous = None
     """Of a distributed checkpoint: training goes on when the state is copied into the host's
-    memory, and a thread writes it (`async_save`)."""
+    memory, and it is written (`async_save`) by a `thread` of the rank, as `true` says, or by a
+    `process` beside it. false: training waits."""
 
     @model_validator(mode="after")
     def _formats_can_do_it(self) -> "CheckpointWorkload":

@@ -168,7 +168,7 @@ def _phase(workload: AnyPhase, case: Case) -> RawPhase | CheckpointPhase | LoadP
                 is_sharded=saved.strategy == "fsdp",
                 format=saved.format,
                 state_dict=saved.resolved_state_dict,
-                is_async=saved.asynchronous,
+                background=saved.asynchronous,
                 files_bytes=saved.state_bytes,
             )
         case ModelLoadWorkload() as loaded:
