@@ -42,8 +42,8 @@ launches: 1
 """
 SAVED = """\
   - {kind: storage, phase: checkpoint, name: gathered, model: MODEL, format: torch, repetitions: 2}
-  - {kind: storage, phase: checkpoint, name: own, model: MODEL, asynchronous: [false, true, process],
-     repetitions: 2, storages: [SHARED]}
+  - {kind: storage, phase: checkpoint, name: own, model: MODEL, repetitions: 2,
+     asynchronous: [false, true, process], storages: [SHARED]}
   - {kind: storage, phase: load, name: load, model: MODEL, repetitions: 1}
   - {kind: storage, phase: batches, name: batches, source: files, samples: 64, sample_size: 4 KiB,
      batch_per_rank: 5, repetitions: 2}

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.probes.harness import Ranks
+from tests.e2e.driving import wait_until
+from tests.probes.harness import Ranks, made_up_counters
 
 from broadgauge.merging.merge import merge
 from broadgauge.probes.storage.checkpoint import CheckpointMeasurement
 from broadgauge.probes.storage.saving import TorchSaver
 from broadgauge.specs.case import Case
-from broadgauge.specs.launching import TrialOutcome
+from broadgauge.specs.launching import NodeCounters, TrialOutcome
 from broadgauge.specs.records.file_access_row import FileAccessRow
 from broadgauge.specs.records.record import Status
 from broadgauge.specs.storages.storage import Storage
@@ -75,12 +76,11 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrialOutcome
     return found
 
 
-def saving_beside(rank: int) -> list[str]:
+def saving_beside(rank: int) -> list[int]:
     """Of its children those that multiprocessing has started to work for it."""
     told = [task / "children" for task in Path(f"/proc/{rank}/task").iterdir()]
-    children = [child for each in told if each.exists() for child in each.read_text().split()]
-    commands = [Path(f"/proc/{child}/cmdline").read_text() for child in children]
-    return [command for command in commands if "spawn_main" in command]
+    children = [int(child) for each in told if each.exists() for child in each.read_text().split()]
+    return [each for each in children if "spawn_main" in Path(f"/proc/{each}/cmdline").read_text()]
 
 
 def said(outcome: TrialOutcome) -> list[list[dict[str, Any]]]:
@@ -156,3 +156,29 @@ def test_what_saves_beside_a_rank_ends_with_a_trial_that_fails() -> None:
     with pytest.raises(OSError, match="Input/output error"):
         measurement.measure(1)
     assert measurement.saver.is_closed
+
+
+def test_what_saves_beside_a_rank_ends_with_a_rank_that_is_killed(tmp_path: Path) -> None:
+    storage, beside = tmp_path / "storage", list[int]()
+    storage.mkdir()
+
+    def kill_one(reading: int) -> NodeCounters:
+        """At the first mark: the first save has been read back."""
+        if not beside:
+            beside.extend(each for rank in ranks.ranks for each in saving_beside(rank.process.pid))
+            ranks.ranks[1].process.kill()
+        return made_up_counters(reading)
+
+    with Ranks(2, tmp_path, ranks_per_node=2, is_forked=False, counters=kill_one) as ranks:
+        failed = ranks.run_trial(case_of("by a process", storage), hear_all=True)
+    assert failed.status is Status.FAILED
+    assert len(beside) == 2
+    wait_until(lambda: all(has_ended(each) for each in beside))
+
+
+def has_ended(process: int) -> bool:
+    """One that nobody has waited for yet is still in the list."""
+    try:
+        return "State:\tZ" in Path(f"/proc/{process}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True

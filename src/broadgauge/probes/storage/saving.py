@@ -1,7 +1,7 @@
 """How is a checkpoint saved, and into which parts does its time fall on this rank?
 
-As users' scripts save it, by torch's own functions. Two moments are told: when training could go
-on, and when the checkpoint is durable: file and folder are fsync'd.
+As users' scripts save it, by the functions that they call. Two moments are told: when training
+could go on, and when the checkpoint is durable: files and folder are fsync'd.
 """
 
 import os
