@@ -12,12 +12,12 @@ from torch.distributed.checkpoint.state_dict import get_model_state_dict
 
 from broadgauge.messages.storage import LoadPhase
 from broadgauge.probes.devices import Device
-from broadgauge.probes.storage.distributed_saving import TimedWriter
 from broadgauge.probes.storage.held_model import RandomBits
 from broadgauge.probes.storage.loading import Loaded, Loader
 from broadgauge.probes.storage.saving import in_the_systems_words
 from broadgauge.probes.storage.stopwatch import Stopwatch
 from broadgauge.probes.storage.timed_reading import ReadCalls
+from broadgauge.probes.storage.timed_writer import TimedWriter
 from broadgauge.probes.training.shards import own_part
 
 
@@ -35,8 +35,13 @@ class DistributedLoader(Loader):
         del is_writer  # each its part
         self._fill()
         with in_the_systems_words():
-            # That one keeps the system's words on their way to other ranks.
-            dcp.save(self._state(), storage_writer=TimedWriter(folder), process_group=self.group)
+            dcp.save(
+                self._state(),
+                checkpoint_id=folder,
+                # It keeps the system's words on their way to other ranks.
+                storage_writer=TimedWriter(folder),
+                process_group=self.group,
+            )
 
     def files(self, folder: Path) -> list[Path]:
         return sorted(folder.iterdir())

@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 
 from torch.distributed.checkpoint import _async_process_executor as executor
 
-from broadgauge.probes.storage.memory_needs import SAVES_HELD_BY_PROCESS
+from broadgauge.messages.storage_memory import SAVES_HELD_BY_PROCESS
 from broadgauge.probes.trial import RefusedError
 
 OTHER_FILES = 512
