@@ -52,10 +52,10 @@ REGISTRIES: dict[str, Lines] = {
         "        case CommandTask():\n": "        case CommandTask() | ToyTask():\n",
     },
     "specs/workloads/metrics.py": {
-        '        Metric(\n            name="step_time_s",\n': "        Metric(\n"
-        '            name="nap_time_s", direction="lower", meaning="the longest nap of any rank"\n'
-        "        ),\n"
-        '        Metric(\n            name="step_time_s",\n',
+        '    Metric(\n        name="step_time_s",\n': "    Metric(\n"
+        '        name="nap_time_s", direction="lower", meaning="the longest nap of any rank"\n'
+        "    ),\n"
+        '    Metric(\n        name="step_time_s",\n',
     },
     "engine/kinds/registry.py": _registry(
         "engine", module="ToyInEngine", made="ToyInEngine(workload)"

@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from broadgauge.probes.storage.told_to_end import cleaning_when_told_to_end
@@ -16,11 +18,10 @@ from broadgauge.probes.storage.own_folder import own_folder
 from broadgauge.probes.storage.told_to_end import cleaning_when_told_to_end
 with cleaning_when_told_to_end(), own_folder(Path(sys.argv[1]), "rank0", 100) as folder:
     (folder / "big").write_text("x")
-    worker = os.fork()
-    if worker:
-        print(worker, flush=True)
-    if worker == 0 or sys.argv[2] == "waits":
-        time.sleep(600)
+    worker = os.fork()  # whose child forgets signals that come before it is there
+    print(worker or "worker", flush=True)
+    while worker == 0 or sys.argv[2] == "waits":
+        time.sleep(0.05)  # a signal may come just before one
     _, status = os.waitpid(worker, 0)
     assert os.waitstatus_to_exitcode(status) == -15
     print((folder / "big").exists(), flush=True)
@@ -28,21 +29,26 @@ with cleaning_when_told_to_end(), own_folder(Path(sys.argv[1]), "rank0", 100) as
 """
 
 
-def started(storage: Path, does: str) -> "subprocess.Popen[bytes]":
-    """It has a folder and a child; then it `waits`, or `looks` whether the child ends."""
-    return subprocess.Popen(
+@contextmanager
+def started(storage: Path, does: str) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+    """It has a folder, and a child of this pid that is there; then it `waits`, or `looks` whether
+    the child ends."""
+    with subprocess.Popen(
         [sys.executable, "-c", HELD, str(storage), does],
         stdout=subprocess.PIPE,
         start_new_session=True,
-    )
+    ) as rank:
+        assert rank.stdout is not None
+        words = {rank.stdout.readline().strip().decode() for _ in range(2)}
+        (worker,) = words - {"worker"}
+        yield rank, int(worker)
 
 
 def test_what_it_wrote_is_removed_and_its_end_is_the_signals(tmp_path: Path) -> None:
     """And so is its worker's, which gets the signal with it."""
     (tmp_path / "theirs.txt").write_text("kept")
-    with started(tmp_path, "waits") as rank:
+    with started(tmp_path, "waits") as (rank, _):
         assert rank.stdout is not None
-        assert rank.stdout.readline()
         os.killpg(rank.pid, signal.SIGTERM)
         rank.stdout.read()  # until the worker has ended, too
         assert rank.wait() == -signal.SIGTERM
@@ -50,9 +56,9 @@ def test_what_it_wrote_is_removed_and_its_end_is_the_signals(tmp_path: Path) -> 
 
 
 def test_a_worker_that_is_ended_removes_nothing_of_the_ranks(tmp_path: Path) -> None:
-    with started(tmp_path, "looks") as rank:
+    with started(tmp_path, "looks") as (rank, worker):
         assert rank.stdout is not None
-        os.kill(int(rank.stdout.readline()), signal.SIGTERM)
+        os.kill(worker, signal.SIGTERM)
         assert rank.stdout.read() == b"True\n"
         assert rank.wait() == 7
 

@@ -31,7 +31,7 @@ from broadgauge.agent.supervisor.link_facts import LinkMeasurements, Measuring
 from broadgauge.messages.agent import NodeReading
 from broadgauge.messages.counters import NicCounters, NodeCounters
 from broadgauge.messages.launch_order import LaunchOrder, Link, Mode
-from broadgauge.messages.storage import StorageTask
+from broadgauge.messages.storage import Throttle
 from broadgauge.messages.vocabulary import CounterKind
 
 _USUAL_MTU_BYTES = 1500
@@ -159,7 +159,7 @@ class EmulatedNodes:
         return enter
 
     def make_ready_for(self, task: object) -> None:
-        is_throttled = isinstance(task, StorageTask) and task.throttle is not None
+        is_throttled = isinstance(getattr(task, "throttle", None), Throttle)
         if is_throttled and self._disk_group is None:
             self._disk_group = ClusterGroup.make()
 
