@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from broadgauge.probes.storage.told_to_end import cleaning_when_told_to_end
 
 HELD = """
@@ -44,6 +46,7 @@ def started(storage: Path, does: str) -> Iterator[tuple["subprocess.Popen[bytes]
         yield rank, int(worker)
 
 
+@pytest.mark.measured  # on a busy machine the signal was lost twice: not known why
 def test_what_it_wrote_is_removed_and_its_end_is_the_signals(tmp_path: Path) -> None:
     """And so is its worker's, which gets the signal with it."""
     (tmp_path / "theirs.txt").write_text("kept")
@@ -55,6 +58,7 @@ def test_what_it_wrote_is_removed_and_its_end_is_the_signals(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["theirs.txt"]
 
 
+@pytest.mark.measured
 def test_a_worker_that_is_ended_removes_nothing_of_the_ranks(tmp_path: Path) -> None:
     with started(tmp_path, "looks") as (rank, worker):
         assert rank.stdout is not None
