@@ -114,3 +114,17 @@ def test_each_trial_has_all_its_time() -> None:
     watch.all_enter(Phase.RENDEZVOUS, 130.0)
     watch.hear(0, {"type": "phase", "phase": "measure"}, 131.0)
     assert watch.deadline_s() == 131.0 + LIMITS.measure_s
+
+
+def test_a_rank_that_waits_for_a_storage_is_named_as_long_as_it_does() -> None:
+    watch = measuring(2)
+    watch.hear(1, {"type": "block", "label": "b"}, 105.0)
+    watch.hear(1, {"type": "unanswered", "message": "storage `nas` does not answer"}, 120.0)
+    expiry = watch.expiry(130.0, NOBODY)
+    assert expiry is not None
+    assert expiry.rank == 1
+    assert "silent for 25.0 s" in expiry.message
+    watch.hear(1, {"type": "unanswered", "message": ""}, 121.0)
+    expiry = watch.expiry(130.0, NOBODY)
+    assert expiry is not None
+    assert expiry.rank == 0

@@ -99,7 +99,7 @@ def measured_record(
     place: TrialPlace, outcome: TrialOutcome, merged: Merged, environment: str
 ) -> Record:
     """The record of a trial that ran, well or not."""
-    error = outcome.error or merged.error
+    error = _with_storage(outcome.error or merged.error, place.case)
     status = outcome.status
     if status is Status.OK and error is not None:
         status = failed_status(error)
@@ -121,6 +121,17 @@ def measured_record(
             "launch_id": outcome.launch_id or place.launch_id,
         }
     )
+
+
+def _with_storage(error: TrialError | None, case: Case) -> TrialError | None:
+    """A mount that hangs lets no rank tell of it where the kernel doesn't: a hang names it."""
+    storage = case.storage
+    if error is None or storage is None or error.kind is not ErrorKind.HUNG:
+        return error
+    name = f"storage `{storage.name}` ({storage.path})"
+    if name in error.message:
+        return error
+    return error.model_copy(update={"message": f"{error.message}; {name} was worked on"})
 
 
 def lost_record(

@@ -25,6 +25,7 @@ from broadgauge.messages.agent import (
     Marked,
     PhaseExpired,
     RankExited,
+    RankLeft,
     RankSaid,
     RanksWait,
     ReadCounters,
@@ -306,7 +307,7 @@ class LaunchLife:
                 self._expiries[heard.agent] = heard.event
             elif isinstance(heard.event, (Ended, Refused)):
                 self._ended.add(heard.agent)
-            elif isinstance(heard.event, (RankSaid, RankExited, LogFlooded, LogText)):
+            elif isinstance(heard.event, (RankSaid, RankExited, RankLeft, LogFlooded, LogText)):
                 self.tell(heard.event)
 
     def _is_of_this_life(self, heard: AgentEvent) -> bool:

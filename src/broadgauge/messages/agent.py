@@ -22,7 +22,8 @@ whatever joins the two: a socket, a pipe, ssh's stdin and stdout.
       end          end the ranks           ended (last)
                                            adapters_used  before the last rank of a trial is done
                                            at any time: alive (once a second), rank_exited,
-                                           phase_expired, stacks_dumped, log_flooded, log_text
+                                           rank_left, phase_expired, stacks_dumped,
+                                           log_flooded, log_text
 
 An agent that owns all nodes of its launch sends no `ranks_wait`: it reads and releases at once, as
 no other machine has to be waited for.
@@ -238,6 +239,15 @@ class RankExited:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RankLeft:
+    """It was killed and has not ended: it waits in the kernel, as for a mount that hangs. Nobody
+    waits for it any more."""
+
+    type: Literal["rank_left"] = "rank_left"
+    rank: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseExpired:
     """A phase's time limit passed, or a rank told of a stall; stacks were dumped and the ranks are
     being ended."""
@@ -292,7 +302,7 @@ class Alive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """No rank is left."""
+    """Nothing more comes of its ranks."""
 
     type: Literal["ended"] = "ended"
 
@@ -314,6 +324,7 @@ Event = (
     | OthersCalled
     | AdaptersUsed
     | RankExited
+    | RankLeft
     | PhaseExpired
     | StacksDumped
     | LogFlooded

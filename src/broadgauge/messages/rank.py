@@ -12,6 +12,7 @@
       block    measured figures, kept even if the trial fails later
       artifact a file that the trial leaves
       count    read the counters now, nobody waits: a command's steps have begun, or gone on
+      unanswered  a storage does not answer any more, or does again
       stalled  no step or metric came for much longer than usual: the agent ends the trial
       stacks   where the ranks of a user's command stand, asked for when a trial hangs
       done     the trial succeeded
@@ -268,6 +269,17 @@ class Stalled:
     trial_id: str
     message: str
     """Since when, and how often it came before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered:
+    """A call to the kernel on a storage's files has not come back for a while. It may yet: nothing
+    is ended for that, and where a limit passes this is why."""
+
+    type: Literal["unanswered"] = "unanswered"
+    trial_id: str
+    message: str
+    """Which storage, and what was asked of it; empty: it has answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

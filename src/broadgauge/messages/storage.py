@@ -120,6 +120,8 @@ class StorageTask:
     repetitions: int
     throttle: Throttle | None = None
     """None: the storage as it is."""
+    storage: str = ""
+    """Its name, for messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

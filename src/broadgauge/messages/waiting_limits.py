@@ -14,8 +14,9 @@ With the factor, `waiting_limit_s(…)`, are limits against waiting for someone 
   FIRST_ATTACH_LIMIT_S and RECONNECT_LIMIT_S over ssh, and ssh's own (platforms/hosts/ssh.py);
 - to say something: each SILENCE_LIMIT_S, what the kernel allows a peer (lost_connection.py);
   ANSWER_LIMIT_S of clocks and of a command's ranks; SEND_LIMIT_S to take something;
-- to say the last of it and end: COLLECT_S, DUMP_S, GRACE_S, END_GRACE_S, END_LIMIT_S, KILL_WAIT_S,
-  LAST_WORDS_S; all of these end at once where nothing is left to wait for;
+- to say the last of it and end: COLLECT_S, DUMP_S, GRACE_S, KILL_S, STORAGE_KILL_S, _KILL_LIMIT_S,
+  _STUCK_LIMIT_S, _END_S, END_GRACE_S, END_LIMIT_S, KILL_WAIT_S, LAST_WORDS_S; all of these
+  end at once where nothing is left to wait for;
 - an API server, and what works behind it: CONNECT_LIMIT_S, ANSWER_LIMIT_S, CREATE_LIMIT_S,
   RUNTIME_LIMIT_S, DELETE_LIMIT_S, SHUT_OUT_LIMIT_S, AWAY_LIMIT_S, LOGIN_LIMIT_S of
   platforms/kubernetes; NO_PODS_LIMIT_S, TRIES_LIMIT_S and UNMANAGED_AFTER_S of its pods, which no

@@ -18,6 +18,7 @@ from broadgauge.messages.agent import (
     LogFlooded,
     PhaseExpired,
     RankExited,
+    RankLeft,
     RankSaid,
     StacksDumped,
 )
@@ -89,6 +90,10 @@ class Symptoms:
         self._is_closed = False
         self._stacks: dict[int, RankStack] = {}
         """Of a user's command, by its own ranks."""
+        self._unanswered: dict[int, str] = {}
+        """Which rank waits for a storage, and what for, the first to say so first."""
+        self._left: list[int] = []
+        """Ranks that could not be killed."""
 
     @property
     def is_failed(self) -> bool:
@@ -99,6 +104,8 @@ class Symptoms:
         """Take an event in, whatever it is; what comes of our own doing is no symptom."""
         if isinstance(event, RankSaid) and event.message.get("type") == "stacks":
             self._see_stacks(event.message)
+        if isinstance(event, RankLeft):
+            self._left.append(event.rank)
         if self._is_closed:
             return
         match event:
@@ -122,6 +129,13 @@ class Symptoms:
 
         `logs`: each rank's.
         """
+        found = self._cause(logs)
+        if found is None or not self._left:
+            return found
+        message = f"{found.message}; {_left_words(self._left)}"
+        return found.model_copy(update={"message": message})
+
+    def _cause(self, logs: Sequence[Path]) -> TrialError | None:
         if not self._reports:
             return None
         reports = [told_by_log(report, logs[report.rank]) for report in self._reports]
@@ -131,6 +145,8 @@ class Symptoms:
             reports[0] = replace(first, knowledge=Certainty.CAUSE)
         best = min(reports, key=lambda report: report.knowledge)
         when = best.message.partition("; ")[0]
+        if best.kind is ErrorKind.HUNG and self._unanswered:
+            return self._waits_for_storage(best, when)
         if best.has_waited:
             best = self._blame_the_silent(best, len(logs))
         if best.kind is ErrorKind.HUNG and _STOPPED not in best.message:
@@ -164,6 +180,16 @@ class Symptoms:
             last_lines=found.lines,
         )
 
+    def _waits_for_storage(self, report: Report, when: str) -> TrialError:
+        """The rank knows what it waits for, and can write no stack meanwhile."""
+        rank, what = next(iter(self._unanswered.items()))
+        return TrialError(
+            kind=report.kind,
+            message=f"rank {rank}: {what}; {when}",
+            phase=self._phases.get(rank) or report.phase,
+            rank=rank,
+        )
+
     def _see_stacks(self, message: dict[str, Any]) -> None:
         try:
             told = STACKS(message)
@@ -172,6 +198,11 @@ class Symptoms:
         self._stacks.update({stack.rank: stack for stack in told.ranks})
 
     def _hear(self, rank: int, message: dict[str, Any]) -> None:
+        self._unanswered.pop(rank, None)
+        if message.get("type") == "unanswered":
+            if message.get("message"):
+                self._unanswered[rank] = str(message["message"])
+            return
         self._said.pop(rank, None)
         what = message.get("label") or message.get("phase") or ""
         self._said[rank] = f"{message.get('type')} {what}".strip()
@@ -202,6 +233,13 @@ class Symptoms:
             f"others waited for it: {report.message}"
         )
         return replace(report, rank=rank, message=message, phase=self._phases.get(rank))
+
+
+def _left_words(ranks: Sequence[int]) -> str:
+    """Of those that could not be killed."""
+    names = ", ".join(map(str, sorted(ranks)))
+    who = f"rank {names} is" if len(ranks) == 1 else f"ranks {names} are"
+    return f"{who} left behind: what waits in the kernel can't be killed"
 
 
 def told_by_log(report: Report, log: Path) -> Report:

@@ -12,6 +12,10 @@ from pathlib import Path
 from broadgauge.messages.waiting_limits import waiting_limit_s
 
 _KILL_LIMIT_S = waiting_limit_s(5.0)
+_STUCK_LIMIT_S = waiting_limit_s(1.0)
+"""For those that wait in the kernel, where no signal reaches them."""
+_STUCK = ("D", "Z")
+"""`Z`: one of its threads does, or its parent."""
 
 
 def parent_and_state(pid: int) -> tuple[int, str] | None:
@@ -48,18 +52,27 @@ def descendants(ancestor: int) -> set[int]:
 
 def kill_descendants(limit_s: float = _KILL_LIMIT_S) -> bool:
     """End everything below this process and reap it; was nothing left within the limit?"""
-    deadline = time.monotonic() + limit_s
+    now_s = stuck_since_s = time.monotonic()
+    deadline_s = now_s + limit_s
     while True:
         reap_all()
         family = descendants(os.getpid())
         if not family:
             return True
-        if time.monotonic() > deadline:
+        now_s = time.monotonic()
+        if not all(map(_is_stuck, family)):
+            stuck_since_s = now_s
+        if now_s > min(deadline_s, stuck_since_s + _STUCK_LIMIT_S):
             return False
         for pid in family:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.005)
+
+
+def _is_stuck(pid: int) -> bool:
+    found = parent_and_state(pid)
+    return found is not None and found[1] in _STUCK
 
 
 def reap_all() -> list[tuple[int, int]]:

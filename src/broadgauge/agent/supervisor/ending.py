@@ -4,6 +4,8 @@ RUNNING ── a rank failed or ended ──▶ COLLECTING: what do the others s
    │                                      └─ one saw a time-out ──▶ DUMPING
    ├────── a phase took too long ──▶ DUMPING: Python's stacks to the logs ──▶ TERMINATING
    └────── told to end ──▶ LEAVING: they were asked to go ──▶ TERMINATING ──▶ KILLING
+                                                                                              │
+          LEFT: what waits in the kernel, as for a mount that hangs, can't be killed ◀────────┘
 """
 
 import signal
@@ -18,6 +20,10 @@ DUMP_S = waiting_limit_s(2.0)
 """A node of a user's command asks its ranks one after the other."""
 GRACE_S = waiting_limit_s(3.0)
 """From TERM to KILL."""
+KILL_S = waiting_limit_s(5.0)
+"""From KILL to where a rank is left: to let go of much memory takes a moment."""
+STORAGE_KILL_S = waiting_limit_s(2.0)
+"""The same where all wait for a storage: that ends at once, or not before it answers."""
 _LOOK_S = 0.02
 
 
@@ -28,6 +34,7 @@ class Stage(TextEnum):
     LEAVING = "leaving"
     TERMINATING = "terminating"
     KILLING = "killing"
+    LEFT = "left"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,8 +50,8 @@ class Ending:
 
     @property
     def is_over(self) -> bool:
-        """Is no rank left?"""
-        return not any(rank.is_running for rank in self.ranks)
+        """Is there no rank to wait for?"""
+        return self.stage is Stage.LEFT or not any(rank.is_running for rank in self.ranks)
 
     @property
     def is_under_way(self) -> bool:
@@ -78,26 +85,33 @@ class Ending:
         """Go on to the next step when this one's time is over, or nothing is left to wait for."""
         if self.stage is Stage.RUNNING or self.deadline_s is None:
             return
-        settled = all(
-            watch.ranks[rank.plan.rank].has_nothing_to_say for rank in self.ranks if rank.is_running
-        )
-        if now_s < self.deadline_s and not self._is_done(settled=settled):
+        running = [watch.ranks[rank.plan.rank] for rank in self.ranks if rank.is_running]
+        settled = all(rank.has_nothing_to_say for rank in running)
+        wait_for_storage = all(rank.waits_for_storage for rank in running)
+        if now_s < self.deadline_s and not self._is_done(
+            settled=settled, wait_for_storage=wait_for_storage
+        ):
             return
-        if self.stage in (Stage.TERMINATING, Stage.KILLING):
-            self.stage, self.deadline_s = Stage.KILLING, now_s + GRACE_S
+        if self.stage is Stage.TERMINATING:
+            kill_s = STORAGE_KILL_S if wait_for_storage else KILL_S
+            self.stage, self.deadline_s = Stage.KILLING, now_s + kill_s
             self._signal_all(signal.SIGKILL)
+        elif self.stage is Stage.KILLING:
+            self.stage, self.deadline_s = Stage.LEFT, None
         elif self.stage is Stage.COLLECTING and self.saw_hang and not settled:
             self.dump_stacks(now_s)
         else:
             self.terminate(now_s)
 
-    def _is_done(self, *, settled: bool) -> bool:
+    def _is_done(self, *, settled: bool, wait_for_storage: bool) -> bool:
         """Is there nothing left to wait for in this step?"""
         match self.stage:
             case Stage.COLLECTING:
                 return settled
             case Stage.DUMPING:
-                return all(rank.has_written_stacks for rank in self.ranks)
+                return wait_for_storage or all(rank.has_written_stacks for rank in self.ranks)
+            case Stage.TERMINATING:  # it hears no signal but KILL
+                return wait_for_storage
             case _:
                 return False
 

@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,6 +31,11 @@ Supervise = Callable[[int], int]
 
 _LAST_WORDS_S = waiting_limit_s(2.0)
 """For the supervisor, after the tool is gone, to end everything itself."""
+_END_S = waiting_limit_s(5.0)
+"""For the supervisor's process, after that."""
+_LOOK_S = 0.005
+_NOT_ENDED = 1
+"""The exit status, where the supervisor has none."""
 
 
 def guard(mode: Mode, control: socket.socket, supervise: Supervise) -> int:
@@ -53,10 +59,22 @@ def guard(mode: Mode, control: socket.socket, supervise: Supervise) -> int:
     _wait_for_either(child_lives_in, control)
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
+    status = _status_of(pid)
     if mode is Mode.PLAIN:
         kill_descendants()
-    return os.waitstatus_to_exitcode(status)
+    return _NOT_ENDED if status is None else os.waitstatus_to_exitcode(status)
+
+
+def _status_of(pid: int) -> int | None:
+    """Of a child that has ended or been killed. None: it does not end. PID 1 of a namespace ends
+    after all that is in there, and what waits in the kernel can't be killed."""
+    deadline_s = time.monotonic() + _END_S
+    while time.monotonic() < deadline_s:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return status
+        time.sleep(_LOOK_S)
+    return None
 
 
 def _wait_for_either(child_lives: int, control: socket.socket) -> None:

@@ -70,6 +70,9 @@ class Supervisor:
             while self._measuring.is_under_way or not self._ending.is_over:
                 self._turn()
             self._nodes.close()
+            for rank in self._ranks:
+                if rank.is_running:
+                    self._say(protocol.RankLeft(rank=rank.plan.rank))
             self._say(protocol.Ended())
             self._drain_events()
         except EmulationError as error:

@@ -22,6 +22,7 @@ class RankActivity:
     detail: str = ""
     last_block: str | None = None
     waits_at: str | None = None
+    waits_for_storage: bool = False
     has_failed: bool = False
 
     @property
@@ -89,8 +90,11 @@ class Watch:
     def hear(self, number: int, message: dict[str, Any], now_s: float) -> None:
         """A rank said something; whatever a frame of a broken rank holds, this does not raise."""
         rank = self.ranks[number]
-        rank.heard_s = now_s
         kind = str(message.get("type"))
+        rank.waits_for_storage = kind == "unanswered" and bool(message.get("message"))
+        if kind == "unanswered":  # said by a thread beside the one that is silent
+            return
+        rank.heard_s = now_s
         rank.said = f"{kind} {message.get('label') or message.get('phase') or ''}".strip()
         match kind:
             case "hello" | "done":
@@ -151,11 +155,13 @@ class Watch:
         return Expiry(rank=number, phase=phase, message=message)
 
     def _silent_rank(self, stopped: frozenset[int]) -> int:
-        """Stopped by a signal, else not at the mark that others reached, else oldest to speak."""
+        """Stopped by a signal, else waiting for a storage, else not at the mark that others
+        reached, else oldest to speak."""
         expected = [n for n, rank in self.ranks.items() if rank.phase is not None]
         waiting = [n for n in expected if self.ranks[n].waits_at is not None]
         missing = [n for n in expected if n not in waiting]
-        candidates = [n for n in expected if n in stopped] or missing or expected
+        on_storage = [n for n in expected if self.ranks[n].waits_for_storage]
+        candidates = [n for n in expected if n in stopped] or on_storage or missing or expected
         return min(candidates, key=lambda n: self.ranks[n].heard_s)
 
 

@@ -21,6 +21,7 @@ from broadgauge.messages.storage import (
 )
 from broadgauge.messages.vocabulary import Phase, assert_never
 from broadgauge.probes.devices import Device
+from broadgauge.probes.storage.answering import answering
 from broadgauge.probes.storage.cache_proof import SeenRead, proof_of
 from broadgauge.probes.storage.file_systems import file_system_of
 from broadgauge.probes.storage.held_files import held_ratio
@@ -44,6 +45,7 @@ def measure_storage(trial: Trial, task: StorageTask, device: Device) -> None:
     """Raises RefusedError where the storage can't be used, and OSError where it fails."""
     trial.begin_phase(Phase.WARM_UP)
     with (
+        answering(trial, task),
         cleaning_when_told_to_end(),
         throttled_as_told(task, trial.identity),
         _naming(task.folder),

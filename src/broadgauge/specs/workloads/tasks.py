@@ -139,6 +139,7 @@ def storage_task(workload: AnyPhase, case: Case) -> StorageTask:
         phase=_phase(workload, case),
         repetitions=workload.repetitions,
         throttle=_throttle(case.storage),
+        storage=case.storage.name,
     )
 
 
