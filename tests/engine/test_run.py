@@ -40,6 +40,7 @@ from broadgauge.specs.records.record import (
     Status,
     TrialError,
 )
+from broadgauge.specs.storages.storage import Storage
 
 
 @pytest.fixture
@@ -349,3 +350,31 @@ def test_a_record_has_all_that_was_measured() -> None:
     record = measured_record(place, outcome, merged, "here")
     for name in Measurement.model_fields:
         assert getattr(record, name) == getattr(measured, name)
+
+
+HUNG = TrialError(kind=ErrorKind.HUNG, message="measure took longer than 9 s", rank=0)
+
+
+def test_a_trial_that_hangs_names_the_storage_that_it_worked_on() -> None:
+    """Once: where its rank was heard it is in there."""
+    plan = a_plan()
+    disk = plan.cases[0].model_copy(update={"storage": Storage(name="nas", path="/mnt/nas")})
+
+    def message(error: TrialError, case: Case) -> str:
+        place = TrialPlace(
+            planned=plan.launches[0].trials[0], case=case, launch_id="b0.l0", block=0, position=0
+        )
+        outcome = TrialOutcome(
+            status=Status.TIMEOUT, started_unix_s=1.0, ended_unix_s=2.0, error=error
+        )
+        merged = Unreadable(measurement=Measurement(), series={}, error=None)
+        told = measured_record(place, outcome, merged, "here").error
+        assert told is not None
+        return told.message
+
+    assert message(HUNG, plan.cases[0]) == HUNG.message
+    named = "measure took longer than 9 s; storage `nas` (/mnt/nas) was worked on"
+    assert message(HUNG, disk) == named
+    assert message(HUNG.model_copy(update={"message": named}), disk) == named
+    crashed = HUNG.model_copy(update={"kind": ErrorKind.CRASHED})
+    assert message(crashed, disk) == HUNG.message

@@ -1,9 +1,10 @@
 """Stands in for the supervisor of one agent's ranks: `fake_supervisor.py [key=value …] DESCRIPTOR`.
 
 Ranks are words only. What goes wrong is asked for by the name of a trial: `fails-<rank>`,
-`dies-<rank>`, `kills-supervisor-<node>`, `hangs-<rank>`; a launch with `refused-<node>` in its
-variables does not come up there; with `deaf` a node can't measure its link, and with `dies_probing`
-a rank of it fails meanwhile. `pause=<s>` lies between two marks, but of a trial that is `quick`.
+`dies-<rank>`, `kills-supervisor-<node>`, `hangs-<rank>`, `leaves-<rank>`; a launch with
+`refused-<node>` in its variables does not come up there; with `deaf` a node can't measure its link,
+and with `dies_probing` a rank of it fails meanwhile. `pause=<s>` lies between two marks, but of a
+trial that is `quick`.
 
 `counts-<rank>` asks for counters while all go on.
 """
@@ -27,6 +28,7 @@ from broadgauge.messages.agent import (
     Order,
     PhaseExpired,
     RankExited,
+    RankLeft,
     RankSaid,
     RanksWait,
     ReadCounters,
@@ -117,7 +119,7 @@ class Supervisor:
             os.kill(os.getpid(), signal.SIGKILL)
         for rank in mine:
             self.hear(rank, type="phase", trial_id=trial_id, phase="measure")
-        if fault in ("fails", "dies", "hangs") and int(number) in mine:
+        if fault in ("fails", "dies", "hangs", "leaves") and int(number) in mine:
             return self.go_wrong(fault, int(number), trial_id)
         if fault == "counts" and int(number) in mine:
             self.hear(int(number), type="count", trial_id=trial_id, label=f"{COUNTED_STEPS}3")
@@ -144,6 +146,8 @@ class Supervisor:
         else:
             expiry = PhaseExpired(phase=Phase.MEASURE, rank=rank, message="silent", waits_at=None)
             self.say(expiry)
+        if fault == "leaves":
+            self.say(RankLeft(rank=rank))
         return False
 
     def meet(self, label: str) -> bool:

@@ -82,6 +82,15 @@ def test_when_a_rank_hangs_the_others_say_where_they_stand_before_it_is_told(
     assert stacks["rank"] == 0
 
 
+def test_a_rank_that_can_not_be_killed_is_told_before_the_launch_is_over(
+    allocation: Allocation,
+) -> None:
+    events = run_jobs(allocation.attach(), job("b0.l0", ["leaves-1"]))
+    (left,) = (event for event in events if event["type"] == "rank_left")
+    assert left["rank"] == 1
+    assert events.index(left) < [each["type"] for each in events].index("ended")
+
+
 @pytest.mark.parametrize("fault", ["fails-1", "dies-0", "hangs-1", "kills-supervisor-1"])
 def test_a_failed_trial_ends_its_life_and_the_rest_have_another(
     allocation: Allocation, fault: str

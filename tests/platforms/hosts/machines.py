@@ -98,6 +98,10 @@ class Machines:
         pid = self.root_pid if machine == "tool" else self._servers()[machine]
         subprocess.run(["nsenter", "-t", str(pid), "-a", *command], check=True, timeout=30)
 
+    def entry(self, machine: str) -> tuple[str, ...]:
+        """Words before a command that is to see its files."""
+        return ("nsenter", "-t", str(self._servers()[machine]), "-m")
+
     def cut_off(self, machine: str) -> None:
         """What is sent to or from it on the control network is dropped; no side is told."""
         self._set_port(machine, "disabled")

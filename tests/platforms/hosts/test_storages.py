@@ -62,7 +62,7 @@ def shared(tool: Tool) -> Iterator[Path]:
     tool.machines.on("node0", "mkdir", ON_ONE)
     yield folder
     assert [path.name for path in folder.iterdir()] == ["theirs.txt"]
-    tool.machines.on("node0", "rm", "-r", ON_ONE)  # a rank that is killed may leave its files there
+    tool.machines.on("node0", "rmdir", ON_ONE)  # which must be empty
 
 
 def test_each_phase_on_what_hosts_share_and_on_what_is_their_own(tool: Tool, shared: Path) -> None:
