@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.driving import wait_until
 from tests.probes.harness import Ranks, made_up_counters
 
+from broadgauge.agent.supervisor.descendants import parent_and_state
 from broadgauge.merging.merge import merge
 from broadgauge.probes.storage.checkpoint import CheckpointMeasurement
 from broadgauge.probes.storage.saving import TorchSaver
@@ -77,10 +78,19 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrialOutcome
 
 
 def saving_beside(rank: int) -> list[int]:
-    """Of its children those that multiprocessing has started to work for it."""
-    told = [task / "children" for task in Path(f"/proc/{rank}/task").iterdir()]
-    children = [int(child) for each in told if each.exists() for child in each.read_text().split()]
-    return [each for each in children if "spawn_main" in Path(f"/proc/{each}/cmdline").read_text()]
+    """Of its children those that multiprocessing has started to work for it. Each is asked for its
+    parent: of a thread that ends meanwhile the kernel's own list lacks those that it started."""
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    children = [pid for pid in pids if (parent_and_state(pid) or (None,))[0] == rank]
+    return [each for each in children if "spawn_main" in command_line(each)]
+
+
+def command_line(pid: int) -> str:
+    """Empty: it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
 
 
 def said(outcome: TrialOutcome) -> list[list[dict[str, Any]]]:
